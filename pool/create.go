@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -90,6 +91,11 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	p.plan(o)
 	if _, err := p.alone(ctx, s); err != nil { // a refusal that writes nothing
 		return Info{}, err
+	}
+	if careful { // who is not sure of the pool is not sure of the counters of its store
+		if err := record.MarkLost(ctx, s); err != nil {
+			return Info{}, err
+		}
 	}
 	if err := p.write(ctx, s); err != nil {
 		return Info{}, err

@@ -39,7 +39,7 @@ of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --cache is CACHE. A tic
 is created on all of its stores, which must all answer. To continue a series of another
 system: firn series raise.
 
-A store that was recovered may have lost the series. There say where it begins, by --first N or
+A store that was recovered, or has a pool of firn pool ensure, may have lost the series. There say where it begins, by --first N or
 --after TEXT, or that it never existed, by --new. A document whose texts could equal those of
 another document of the store is refused, unless --may-repeat NAME says that they never meet.
 
@@ -75,7 +75,7 @@ Without NAME the command creates all series of firn.yaml that the store does not
 		panic(err) // the flag is not there
 	}
 	addStore(cmd)
-	cmd.Flags().Bool("new", false, "on a store that was recovered: no series of this name ever existed")
+	cmd.Flags().Bool("new", false, "on a store that may have lost the series: no series of this name ever existed")
 	cmd.Flags().String("after", "", "of a document: the last text that was given out, above which its counter begins")
 	cmd.Flags().StringArray("may-repeat", nil, "of a document: one of this store whose texts may equal this one's, because they never meet in one table, queue or cache; may be given several times")
 	for _, f := range createFlags {
@@ -285,8 +285,8 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	return nil
 }
 
-// isLacking reports whether the stores of a series do not have it. It is an error if a store was
-// recovered: the series may have existed, and would begin again.
+// isLacking reports whether the stores of a series do not have it. It is an error if a store may
+// have lost the series, which would begin again.
 func (d *drawing) isLacking(cmd *cobra.Command) (bool, error) {
 	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
@@ -305,11 +305,11 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		if err != nil || there != nil {
 			return false, err // of a ticket that one store has: to open it says what is wrong
 		}
-		recovered, err := open.WasRecovered(ctx, st)
+		lost, err := open.MayHaveLost(ctx, st)
 		if err != nil {
 			return false, err
 		}
-		if recovered {
+		if lost {
 			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
 				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
 		}

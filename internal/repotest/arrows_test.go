@@ -77,7 +77,7 @@ var arrows = []rule{
 	{pkg: "cmd/firn", ours: []string{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
 		"store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
-		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/term", "internal/ui",
+		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/record", "internal/term", "internal/ui",
 	}, third: []string{"github.com/spf13/", "golang.org/x/sys/", "github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},

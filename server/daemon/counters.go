@@ -46,9 +46,9 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 		before = nil
 	}
 	if before != nil {
-		p.names.flakes, p.names.recovered = before.names.seen(), before.names.recovered
+		p.names.flakes, p.names.lossy = before.names.seen(), before.names.lossy
 	}
-	found, recovered, err := p.names.list(ctx)
+	found, lossy, err := p.names.list(ctx)
 	switch {
 	case err != nil && passes(err) && before != nil && before.unlisted == nil:
 		p.series = before.series
@@ -59,11 +59,11 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 	case err != nil:
 		return &SeriesError{p.others.Series, err}
 	}
-	p.names.recovered = recovered
+	p.names.lossy = lossy
 	if p.names.mayBeLost() {
 		p.names.flakes = nil // a name may have given ids since the store lost its counter
 		if before == nil || !before.names.mayBeLost() {
-			o.log.Warn("the store was recovered and may have lost counters: a name that no counter has gives nothing", withHint(p.others.hintOf(p.names.lost("NAME")), "store", p.others.storeText())...)
+			o.log.Warn("the store may have lost counters: a name that no counter has gives nothing", withHint(p.others.hintOf(p.names.lost("NAME")), "store", p.others.storeText())...)
 		}
 	}
 	p.names.forget(found, o.log)
@@ -101,7 +101,7 @@ type storeNames struct {
 	again  chan<- struct{} // asks for a new list
 
 	flakesSaid bool // somebody says that a name is a flake which no counter has
-	recovered  bool // the store was, so that it may have lost counters
+	lossy      bool // the store may have lost counters: it was recovered, or somebody was not sure of a pool
 
 	outdated chan struct{} // closed when the server goes by a newer list
 
@@ -110,21 +110,21 @@ type storeNames struct {
 }
 
 // mayBeLost reports whether a name that no counter has may be that of one which the store lost.
-func (n *storeNames) mayBeLost() bool { return n.recovered && !n.flakesSaid }
+func (n *storeNames) mayBeLost() bool { return n.lossy && !n.flakesSaid }
 
 // lost is the error of such a name.
 func (n *storeNames) lost(name string) error {
 	return &open.LostNameError{Store: fromurl.Redact(open.StoreText(n.url)), Name: name}
 }
 
-// list returns what to draw from for each counter of the store, and whether it was recovered.
-func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool, err error) {
+// list returns what to draw from for each counter of the store, and whether it may have lost some.
+func (n *storeNames) list(ctx context.Context) (found []*outlet, lossy bool, err error) {
 	u, err := n.stores.enter(ctx, n.url)
 	if err != nil {
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
-	if recovered, err = open.WasRecovered(ctx, u.store); err != nil {
+	if lossy, err = open.MayHaveLost(ctx, u.store); err != nil {
 		return nil, false, err
 	}
 	numbers, err := sequence.List(ctx, u.store)
@@ -156,7 +156,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 			d.Options.Document.Pattern, d.Options.Document.Zone, d.Options.Document.MayRepeat = in.Pattern, in.Zone, in.MayRepeat
 		}
 	}
-	return found, recovered, nil
+	return found, lossy, nil
 }
 
 // seen returns the names that were looked up and are flakes.
@@ -277,7 +277,7 @@ func (o *service) listAgain(ctx context.Context) error {
 	}
 	asked, cancel := context.WithTimeout(ctx, listPatience)
 	began := time.Now()
-	found, recovered, err := o.plan.names.list(asked)
+	found, lossy, err := o.plan.names.list(asked)
 	cancel()
 	o.listTook = time.Since(began)
 	if err != nil {
@@ -290,7 +290,7 @@ func (o *service) listAgain(ctx context.Context) error {
 		}
 	}
 	slices.Sort(fresh)
-	if o.plan.unlisted == nil && recovered == o.plan.names.recovered && (len(fresh) == 0 || slices.Equal(fresh, o.refused)) {
+	if o.plan.unlisted == nil && lossy == o.plan.names.lossy && (len(fresh) == 0 || slices.Equal(fresh, o.refused)) {
 		return errUnlisted
 	}
 	o.refused = nil
