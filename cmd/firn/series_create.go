@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -162,7 +163,7 @@ func exists(err error) bool {
 
 // create creates the series in its stores, and says so.
 func (d *drawing) create(cmd *cobra.Command) error {
-	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
+	stores, closeStores, err := d.openToCreate(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -184,6 +185,30 @@ func (d *drawing) create(cmd *cobra.Command) error {
 	}
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.Kind, d.Name, text)
 	return err
+}
+
+// openToCreate opens the stores of a series that is to be created. Where one store has the ticket
+// already, the file of another that is not there was moved or lost: none is made in its place.
+func (d *drawing) openToCreate(ctx context.Context, errs io.Writer) ([]store.Store, func() error, error) {
+	if len(d.URLs) > 1 {
+		for _, url := range d.URLs {
+			if d.isIn(ctx, url) {
+				return d.openStores(ctx, nil)
+			}
+		}
+	}
+	return d.openStores(ctx, sayMade(errs))
+}
+
+// isIn reports whether a store is there and has the series, as far as it can be read.
+func (d *drawing) isIn(ctx context.Context, url string) bool {
+	st, err := open.Store(ctx, url, nil)
+	if err != nil {
+		return false // opening it tells
+	}
+	defer st.Close()
+	there, err := open.CounterIn(ctx, st, d.Name)
+	return err == nil && there != nil
 }
 
 // claim takes over what only the person who creates the series knows. No variable claims it.
@@ -288,7 +313,7 @@ func createAll(cmd *cobra.Command, s *settings) error {
 // isLacking reports whether the stores of a series do not have it. It is an error if a store may
 // have lost the series, which would begin again.
 func (d *drawing) isLacking(cmd *cobra.Command) (bool, error) {
-	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
+	stores, closeStores, err := d.openToCreate(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return false, err
 	}
