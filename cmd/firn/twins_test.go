@@ -117,3 +117,36 @@ func TestCreateWhereEnsureFoundThePool(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
 	mustAll(t, "pool create --new", "pool ensure", "series create items --kind sequence", "next invoice --pattern INV-{6}")
 }
+
+// A hint about another document does not repeat what was said of the one that was refused.
+func TestOverlapHintDrawsFromTheOther(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	mustAll(t, "series create d0 --pattern A{1+}", "series create e0 --pattern X{6}-{yyyyMMdd} --zone Asia/Ho_Chi_Minh")
+	for _, c := range []struct{ create, draw string }{
+		{"series create d1 --pattern A1{1+}", "next d0"},
+		{"series create d1 --pattern A{3} --zone UTC", "next d0"},
+		{"series create e1 --pattern X{7}-{yyyyMMdd} --zone UTC", "next e0"},
+	} {
+		_, errs, code := called(t, strings.Fields(c.create)...)
+		if code == 0 {
+			continue // the texts of these two cannot meet
+		}
+		if !strings.Contains(errs, "firn "+c.draw+"\n") {
+			t.Errorf("%s: %s", c.create, errs)
+		}
+	}
+	mustAll(t, "next d0", "next e0")
+}
+
+// A flag whose value is missing does not take the next flag in its place.
+func TestFlagIsNoValue(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	for command, want := range map[string]string{
+		"pool create two --may-repeat --new":                         "--may-repeat needs a value, and --new is a flag",
+		"series create d --pattern D{1+} --may-repeat --new":         "--may-repeat needs a value, and --new is a flag",
+		"token create shop --series --rights issue":                  "--series needs a value, and --rights is a flag",
+		"series create d --pattern D{1+} --after --may-repeat=other": "--after needs a value, and --may-repeat=other is a flag",
+	} {
+		refusedWith(t, strings.Fields(command), want)
+	}
+}

@@ -182,6 +182,9 @@ func prepare(cmd *cobra.Command, _ []string) error {
 	if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) {
 		return nil // a shell asks, while somebody types
 	}
+	if err := noFlagAsValue(cmd); err != nil {
+		return err
+	}
 	if !slices.Contains(ownWarnings, cmd.CommandPath()) {
 		warnOfVariables(cmd)
 	}
@@ -190,6 +193,24 @@ func prepare(cmd *cobra.Command, _ []string) error {
 		cmd.SetContext(ctx)
 	}
 	return fromEnvironment(cmd)
+}
+
+// noFlagAsValue returns an error where a flag took the next flag as its value: its own value is
+// missing, and the next flag would not count.
+func noFlagAsValue(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if all, ok := f.Value.(pflag.SliceValue); ok {
+			values = all.GetSlice()
+		}
+		for _, value := range values {
+			name, _, _ := strings.Cut(strings.TrimPrefix(value, "--"), "=")
+			if strings.HasPrefix(value, "--") && flagOf(cmd, name) != nil && err == nil {
+				err = ui.Bad("--%s needs a value, and %s is a flag", f.Name, value)
+			}
+		}
+	})
+	return err
 }
 
 // ownSignals are the commands whose context no signal ends: those that handle signals
