@@ -170,7 +170,8 @@ func withAdvice(err error) string {
 func noStoreFailure(err error, url string) *ui.Failure {
 	f := ui.Failed("%w", err).
 		Hint("if your programs use another one, name that: two stores make the same ids. If its volume is not mounted, mount it").
-		Hint("if it was lost: firn store recover --store %s", phrase.ShellWord(url))
+		Hint("%s", withBackup(url)).
+		Hint("%s", lostForGood(url))
 	path, _ := open.SqliteFile(url)
 	file, err := sqlite.Inspect(path)
 	var none *sqlite.MissingDirectoryError
