@@ -27,12 +27,12 @@ func ParseAddress(text string) (Address, error) {
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		if _, err := ParseNumber(text); err == nil {
+		if _, err := parseNumber(text); err == nil {
 			return Address{}, fmt.Errorf("%q has no host: is it 127.0.0.1:%s?", text, text)
 		}
 		return Address{}, fmt.Errorf("%q is none of HOST:PORT, unix:PATH and off", text)
 	}
-	if n, err := ParseNumber(port); err != nil || n > 65535 {
+	if n, err := parseNumber(port); err != nil || n > 65535 {
 		return Address{}, fmt.Errorf("%q: port %q is not a number from 0 to 65535", text, port)
 	}
 	return Address{"tcp", net.JoinHostPort(host, port)}, nil

@@ -214,7 +214,7 @@ func (c *Config) LeasingFrom(name string, written *Pool, shard Entry) (*Leasing,
 	v := c.Value("shard", shard, "0")
 	l.From["shard"] = v.From
 	var err error
-	if l.Options.Shard, err = ParseNumber(v.Text); err != nil {
+	if l.Options.Shard, err = parseNumber(v.Text); err != nil {
 		return nil, &ValueError{v.From, err}
 	}
 	l.Options.Pool = name

@@ -13,8 +13,8 @@ import (
 	"github.com/firn-id/firn/public"
 )
 
-// Keys are in a file, or in a variable: never on a command line, where every user
-// of the host can read them.
+// KeysFromVariable begins the source of keys that are in a variable: "env:FIRN_KEYS". Keys
+// are there or in a file, and never on a command line, where every user of the host reads them.
 const KeysFromVariable = "env:"
 
 func checkKeySource(source string) error {

@@ -86,7 +86,7 @@ func upTo[T any](most int64, field func(*T) *int) func(*T, string) error {
 // positive sets a duration that is more than nothing.
 func positive[T any](field func(*T) *time.Duration) func(*T, string) error {
 	return func(o *T, text string) error {
-		d, err := ParseDuration(text)
+		d, err := parseDuration(text)
 		if err == nil && d == 0 {
 			return fmt.Errorf("%q: it is more than 0", text)
 		}
@@ -106,8 +106,8 @@ func text[T any](field func(*T) *string) func(*T, string) error {
 	}
 }
 
-// ParseDuration reads a duration that is not negative.
-func ParseDuration(text string) (time.Duration, error) {
+// parseDuration reads a duration that is not negative.
+func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err == nil && d >= 0:
@@ -121,8 +121,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is not a duration such as 500ms, 10s or 5m", text)
 }
 
-// ParseNumber reads a number without sign.
-func ParseNumber(text string) (int64, error) {
+// parseNumber reads a number without sign.
+func parseNumber(text string) (int64, error) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a number from 0 on", text)
@@ -132,7 +132,7 @@ func ParseNumber(text string) (int64, error) {
 
 // ParsePositive reads a number from 1 on.
 func ParsePositive(text string) (int64, error) {
-	n, err := ParseNumber(text)
+	n, err := parseNumber(text)
 	if err != nil || n == 0 {
 		return 0, fmt.Errorf("%q is not a number from 1 on", text)
 	}

@@ -35,7 +35,7 @@ type CounterOptions struct {
 }
 
 var (
-	Counted = []string{Sequence, Ticket}
+	counted = []string{Sequence, Ticket}
 	dense   = []string{Sequence, Ticket, Document}
 )
 
@@ -52,15 +52,15 @@ var CounterKeys = []Key[CounterOptions]{
 		Set:   func(o *CounterOptions, text string) error { o.Document.Zone = text; return nil },
 	},
 	{
-		Name: "first", Kinds: Counted, Standard: "1",
+		Name: "first", Kinds: counted, Standard: "1",
 		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Sequence.First }),
 	},
 	{
-		Name: "max", Kinds: Counted, Standard: "9223372036854775807",
+		Name: "max", Kinds: counted, Standard: "9223372036854775807",
 		Set: positiveID(func(o *CounterOptions) *firn.ID { return &o.Sequence.Max }),
 	},
 	{
-		Name: "increment", Kinds: Counted, Standard: "1",
+		Name: "increment", Kinds: counted, Standard: "1",
 		Set: func(o *CounterOptions, text string) (err error) {
 			o.Sequence.Increment, err = ParsePositive(text)
 			return err
@@ -73,16 +73,16 @@ var CounterKeys = []Key[CounterOptions]{
 	},
 	{Name: "order", Kinds: []string{Sequence}, Standard: "free", Set: setOrder},
 	{
-		Name: "cache-for", Kinds: Counted, Standard: phrase.Duration(block.DefaultCacheFor),
+		Name: "cache-for", Kinds: counted, Standard: phrase.Duration(block.DefaultCacheFor),
 		Set: func(o *CounterOptions, text string) (err error) {
-			if o.Sequence.CacheFor, err = ParseDuration(text); err == nil && o.Sequence.CacheFor < time.Millisecond {
+			if o.Sequence.CacheFor, err = parseDuration(text); err == nil && o.Sequence.CacheFor < time.Millisecond {
 				return fmt.Errorf("%q: it is 1ms at least", text)
 			}
 			return err
 		},
 	},
 	{
-		Name: "max-unused", Kinds: Counted, Standard: strconv.Itoa(block.DefaultMaxUnused),
+		Name: "max-unused", Kinds: counted, Standard: strconv.Itoa(block.DefaultMaxUnused),
 		Set: func(o *CounterOptions, text string) error {
 			n, err := parseCount(text)
 			o.Sequence.MaxUnused = n
@@ -91,7 +91,7 @@ var CounterKeys = []Key[CounterOptions]{
 	},
 	{
 		Name: "on-lossy-store", Kinds: dense, Value: "may-repeat", Standard: "refuse",
-		Usage: "may-repeat: accept a store that can lose writes, where numbers may repeat",
+		Usage: "may-repeat: accept a store that can lose writes, where numbers may repeat; each program that draws has to say so",
 		Set: func(o *CounterOptions, text string) error {
 			if text != "may-repeat" {
 				return fmt.Errorf("%q: it can only be may-repeat", text)

@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -79,15 +79,15 @@ func setLayout(o *LeaseOptions, text string) (err error) {
 func SetWorkers(o *LeaseOptions, text string) (err error) {
 	low, high, isRange := strings.Cut(text, "-")
 	if !isRange {
-		n, err := ParseNumber(text)
+		n, err := parseNumber(text)
 		if err == nil && n == 0 {
 			return fmt.Errorf("%q: there is at least 1", text)
 		}
 		o.Workers, o.Ranged = term.Range{Last: n - 1}, true
 		return err
 	}
-	first, err := ParseNumber(low)
-	last, err2 := ParseNumber(high)
+	first, err := parseNumber(low)
+	last, err2 := parseNumber(high)
 	if err != nil || err2 != nil || last-first+1 < 1 { // the largest of all overflows
 		return fmt.Errorf("%q is neither a number nor a range such as 512-1023", text)
 	}
@@ -105,7 +105,7 @@ func setWorker(o *LeaseOptions, text string) (err error) {
 	case "hostname":
 		o.Choice, o.Hostname = lease.Prefer(0), true // or which the hostname says
 	default:
-		n, err := ParseNumber(text)
+		n, err := parseNumber(text)
 		if err != nil {
 			return fmt.Errorf("%q is none of recycle, fresh, hostname and a number", text)
 		}
@@ -115,7 +115,7 @@ func setWorker(o *LeaseOptions, text string) (err error) {
 }
 
 func setLanes(o *LeaseOptions, text string) error {
-	n, err := ParseNumber(text)
+	n, err := parseNumber(text)
 	if err == nil && (n < 1 || n > math.MaxInt32) {
 		return fmt.Errorf("%q: there is at least 1", text)
 	}
@@ -124,27 +124,18 @@ func setLanes(o *LeaseOptions, text string) error {
 }
 
 func setBorrow(o *LeaseOptions, text string) (err error) {
-	o.MaxAhead, err = ParseDuration(text)
+	o.MaxAhead, err = parseDuration(text)
 	if o.MaxAhead == 0 {
 		o.MaxAhead = -1 // none; zero would be the default
 	}
 	return err
 }
 
+// LongestWait is how long to wait for a worker.
+func (o *LeaseOptions) LongestWait() time.Duration { return cmp.Or(o.Wait, term.Wait) }
+
 func setWait(o *LeaseOptions, text string) (err error) {
-	o.Wait, err = ParseDuration(text)
+	o.Wait, err = parseDuration(text)
 	o.Wait = max(o.Wait, 1) // zero would be the default
 	return err
-}
-
-// Ordinal is the number that a host's name ends in: 7 for web-7, as the pods of
-// a StatefulSet are called.
-func Ordinal(host string) (int64, error) {
-	host, _, _ = strings.Cut(host, ".")
-	digits := host[len(strings.TrimRight(host, "0123456789")):]
-	n, err := strconv.ParseInt(digits, 10, 62) // with a first worker added it is still a number
-	if err != nil {
-		return 0, fmt.Errorf("the host's name is %q, which does not end in a number", host)
-	}
-	return n, nil
 }

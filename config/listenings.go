@@ -87,7 +87,7 @@ var ServerKeys = []Key[ServerOptions]{
 	{
 		section: "limits", Name: "idle", Standard: phrase.Duration(resp.DefaultIdle),
 		Set: func(o *ServerOptions, text string) (err error) {
-			if o.Idle, err = ParseDuration(text); err == nil && o.Idle < time.Second {
+			if o.Idle, err = parseDuration(text); err == nil && o.Idle < time.Second {
 				return fmt.Errorf("%q: it is 1s at least", text)
 			}
 			return err

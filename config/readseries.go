@@ -75,7 +75,7 @@ func (r *reader) seriesKey(s *Written, what, kind string, key Entry, value *yaml
 		s.pool = r.scalar(what, value)
 	case "shard":
 		s.shard = r.scalar(what, value)
-		if _, err := ParseNumber(s.shard.Text); err != nil && s.shard.At.Line != 0 {
+		if _, err := parseNumber(s.shard.Text); err != nil && s.shard.At.Line != 0 {
 			r.fault(s.shard.At, "%s: %s", what, err)
 		}
 	default:
@@ -151,7 +151,7 @@ func (r *reader) wholeSeries(s *Written) {
 		if p != nil {
 			o.Layout = p.Options.Layout
 		}
-		o.Shard, _ = ParseNumber(s.shard.Text) // faulty otherwise
+		o.Shard, _ = parseNumber(s.shard.Text) // faulty otherwise
 		r.check(what, Entry{Text: "any"}, o, map[string]Entry{"shard": s.shard})
 	}
 }

@@ -113,7 +113,7 @@ func (r *reader) tokens(n *yaml.Node) {
 					return
 				}
 				var err error
-				if t.sum, err = ParseHash(t.hash.Text); err != nil {
+				if t.sum, err = parseHash(t.hash.Text); err != nil {
 					r.fault(t.hash.At, "%s.hash: %s", what, err)
 				}
 			case "rights":
@@ -172,8 +172,8 @@ func (r *reader) rights(what string, n *yaml.Node) []right {
 // HashPrefix begins the hash of a token.
 const HashPrefix = "sha256:"
 
-// ParseHash reads the hash of a token.
-func ParseHash(text string) (hash [32]byte, err error) {
+// parseHash reads the hash of a token.
+func parseHash(text string) (hash [32]byte, err error) {
 	digits, ok := strings.CutPrefix(text, HashPrefix)
 	b, err := hex.DecodeString(digits)
 	if !ok || err != nil || len(b) != len(hash) {

@@ -200,8 +200,11 @@ func lossyStore(t *testing.T) {
 	if _, err := document.Create(t.Context(), st, "s", &document.Options{Pattern: "{1+}"}); !errors.As(err, &refused) {
 		t.Error(err)
 	}
-	if _, err := document.Create(t.Context(), st, "s", with("{1+}", accept)); err != nil {
-		t.Fatal(err)
+	if in, err := document.Create(t.Context(), st, "s", with("{1+}", accept)); err != nil || !in.MayRepeat {
+		t.Fatalf("%+v %v", in, err)
+	}
+	if _, err := document.Open(t.Context(), st, "s", &document.Options{Pattern: "{1+}"}); !errors.As(err, &refused) {
+		t.Errorf("opened by a program that accepts no repeats: %v", err)
 	}
 	s, err := document.Open(t.Context(), st, "s", with("{1+}", accept))
 	if err != nil {
@@ -345,4 +348,22 @@ func TestHandedBackToAnOlderStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, "{1+}", document.Options{}), "35") // nothing is counted twice
+}
+
+// A document says that texts may repeat only where somebody said so, whatever its store tells of
+// itself.
+func TestMayRepeatIsSaid(t *testing.T) {
+	st := &promising{Store: memory.New(), p: store.Durability{Durable: true, Instance: "timeline 1"}}
+	for name, said := range map[string]bool{"said": true, "not": false} {
+		if in, err := document.Create(t.Context(), st, name, with(name+"{1+}", &document.Options{MayRepeat: said})); err != nil || in.MayRepeat != said {
+			t.Errorf("%s: %+v %v", name, in, err)
+		}
+	}
+	if _, err := document.Recover(t.Context(), st, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	all, err := document.List(t.Context(), st)
+	if err != nil || len(all) != 2 || all[0].MayRepeat || !all[1].MayRepeat {
+		t.Errorf("after a recovery: %+v %v", all, err)
+	}
 }

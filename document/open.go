@@ -192,7 +192,7 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 		}
 		def := dated.Definition{
 			V: record.Format, ID: record.NewID(), Pattern: o.Pattern, Zone: o.Zone,
-			Instance: p.Instance, Store: p.Identity, MayEqual: o.MayEqual,
+			Lossy: o.MayRepeat, Instance: p.Instance, Store: p.Identity, MayEqual: o.MayEqual,
 		}
 		rec, err = record.Create(ctx, st, dated.Key(name), record.Encode(def))
 		switch {
@@ -204,6 +204,12 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 	}
 	def, err = record.Read[dated.Definition](rec)
 	return def, false, err
+}
+
+// Agrees returns a [*DefinitionError] if [Open] would refuse the options, because the series has
+// another pattern or zone.
+func (o *Options) Agrees(i Info) error {
+	return o.meet(i.Name, dated.Definition{Pattern: i.Pattern, Zone: i.Zone})
 }
 
 // meet returns an error where the store has another pattern or zone than the options say.

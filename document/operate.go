@@ -20,7 +20,7 @@ type Info struct {
 	Count     int64  // in it; 0 before the first
 	Text      string // of that count; "" before the first
 	Periods   int    // counters there are
-	MayRepeat bool   // it goes on on a store that can lose writes
+	MayRepeat bool   // whoever created it accepted a store that can lose writes
 	Store     string // the store that it was made in; empty where nobody has noted it
 
 	MayEqual []string // series whose texts may equal this one's
@@ -47,7 +47,7 @@ func infos(list []store.Record) ([]Info, error) {
 				return nil, err
 			}
 			index[name] = len(all)
-			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Instance != "", Store: def.Store, MayEqual: def.MayEqual})
+			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, MayEqual: def.MayEqual})
 			continue
 		}
 		i, ok := index[name]

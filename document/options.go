@@ -30,6 +30,7 @@ type Options struct {
 	// MayRepeat accepts a store that can lose a write that it acknowledged. Texts are then
 	// unique at best effort: the series notices a write that is lost with a server by the
 	// name of the server that answers instead, and stops, but may not notice before.
+	// [Create] and each process that opens the series has to say so.
 	MayRepeat bool
 
 	// New claims that no series of this name ever existed. [Create] needs the claim, or After,

@@ -29,7 +29,9 @@ type Recovery struct {
 // Each counter leaves out as many numbers as numbers says, or as each says of that series.
 // That has to be more than any date can have lost; nobody but the operator knows how much
 // that is, and texts that are printed or stored elsewhere tell. It is at least 1. It is true
-// of every date up to the latest that has begun in any zone. More than a pattern has room
+// of every date up to the latest that has begun in any zone, by the store's clock: where that
+// differs from this host's by more than 5 s, one of the two is wrong, and Recover changes nothing
+// and returns an error. More than a pattern has room
 // for leaves a date no number: [PlanRecovery] says so before. Recover accepts the store and
 // its instance as they are now. It may be repeated, and has to be after an error: each time
 // raises the counters again. A series that the store has lost altogether does not begin
@@ -40,6 +42,9 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 	}
 	p, err := st.Durability(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := record.CheckClock(ctx, st, record.KeyLost); err != nil {
 		return nil, err
 	}
 	if err := record.MarkLost(ctx, st); err != nil {

@@ -40,7 +40,7 @@ func TestNextReturnsAfterCloseBetweenTerms(t *testing.T) {
 		var l *Lease
 		next := make(chan error, 1)
 		o.Logger = slog.New(onLog(func(text string) {
-			if text != "lost the worker; taking another" {
+			if text != "lost the worker; leasing another" {
 				return
 			}
 			go func() {
@@ -116,11 +116,11 @@ func TestRefusalIsReturnedOrLogged(t *testing.T) {
 		o, _ := options()
 		created(t, s, &pool.Options{Layout: layout, Workers: 1})
 		var mu sync.Mutex
-		said := 0 // lines that say that no worker can be had
+		said := 0 // lines that say that no worker can be leased
 		o.Logger = slog.New(onLog(func(text string) {
 			mu.Lock()
 			defer mu.Unlock()
-			if text == "no worker can be had" {
+			if text == "cannot lease a worker; trying again" {
 				said++
 			}
 		}))
@@ -142,7 +142,7 @@ func TestRefusalIsReturnedOrLogged(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if n := count(); n != 1 {
-			t.Errorf("%d lines say that no worker can be had, want 1", n)
+			t.Errorf("%d lines say that no worker can be leased, want 1", n)
 		}
 		closed(t, l)
 	})

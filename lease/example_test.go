@@ -30,6 +30,15 @@ func Example() {
 	// Output: true true
 }
 
+// A generator stands for one that is not of this module.
+type generator struct{ finished chan struct{} }
+
+func newGenerator(_ int64) *generator {
+	g := &generator{finished: make(chan struct{})}
+	close(g.finished)
+	return g
+}
+
 // A process that has a number of its own takes the worker of that number while it is free.
 func ExamplePrefer() {
 	ctx := context.Background()
@@ -40,4 +49,22 @@ func ExamplePrefer() {
 	defer ids.Close()
 	fmt.Println(ids.State().Worker)
 	// Output: 7
+}
+
+// A program with an id generator of its own stops it when Done is closed.
+func ExampleHold() {
+	ctx := context.Background()
+	worker, err := lease.Hold(ctx, memory.New(), &lease.Options{Choice: lease.Only(7)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer worker.Close()
+	generator := newGenerator(worker.Fields()["worker"])
+	select {
+	case <-worker.Done():
+		log.Printf("stopping: %v", worker.Err())
+	case <-generator.finished:
+		fmt.Println("finished with worker", worker.Number())
+	}
+	// Output: finished with worker 7
 }

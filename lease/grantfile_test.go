@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -304,5 +306,56 @@ func TestGrantFileStartedTwice(t *testing.T) {
 	defer closed(t, l)
 	if st := l.State(); st.phase != term.Holding || st.Term != 2 {
 		t.Fatalf("%+v", st)
+	}
+}
+
+// vague is a store that has been asked for its pool, and answers with an error.
+type vague struct {
+	store.Store
+	err error
+}
+
+func (v vague) Durability(context.Context) (store.Durability, error) {
+	return store.Durability{}, v.err
+}
+
+// poolless is a store that has lost the pool's record, and not those of its workers.
+type poolless struct{ store.Store }
+
+func (p poolless) Get(ctx context.Context, key string) (store.Record, error) {
+	if key == term.KeyPool(pool.Default) {
+		return store.Record{Key: key}, nil
+	}
+	return p.Store.Get(ctx, key)
+}
+
+func (p poolless) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	all, err := p.Store.List(ctx, prefix)
+	return slices.DeleteFunc(all, func(r store.Record) bool { return r.Key == term.KeyPool(pool.Default) }), err
+}
+
+// A store that answers that it has forgotten, or is another one, is not away: the grant of
+// the grant file may be somebody else's by now, and nobody continues it.
+func TestGrantFileOfAStoreThatForgot(t *testing.T) {
+	for name, change := range map[string]func(store.Store) store.Store{
+		"forgot":    func(s store.Store) store.Store { return vague{s, &store.ForgotError{Store: "x"}} },
+		"copy":      func(s store.Store) store.Store { return vague{s, &store.OtherStoreError{What: "pool"}} },
+		"unread":    func(s store.Store) store.Store { return vague{s, &store.FormatError{Key: "pool"}} },
+		"lost pool": func(s store.Store) store.Store { return poolless{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, path := left(t)
+			s, err := sqlite.Open(t.Context(), filepath.Join(dir, "ids.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			l, err := Open(t.Context(), change(s), &Options{GrantFile: path, Logger: slog.New(slog.DiscardHandler)})
+			if err == nil {
+				id, err := l.Next(t.Context())
+				t.Errorf("opened, with id %d, %v", id, err)
+				l.Close()
+			}
+		})
 	}
 }

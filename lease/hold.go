@@ -4,34 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
 
-// A Worker is a worker that is held for a program with a generator of its own.
+// A Worker is a worker that is held for a program with an id generator of its own. All its
+// methods may be called from many goroutines at once.
 //
-// It is a fence of another kind than a [Lease]: what that program issues is not
-// tested against the grant, so it has to be stopped in time. That is good while
-// the clocks of all holders and of the store agree within 5 s, and it does not
-// survive a pause of the program between its clock reading and its use.
+// A [Lease] tests each id against its grant. Nothing tests the ids of that program, so it
+// has to stop in time: when [Worker.Done] is closed. That is safe while the clocks of all
+// holders and of the store agree within 5 s, and while the program is not paused between
+// reading its clock and using the id.
 type Worker struct {
 	lease  *Lease
+	number int64
+	fields map[string]int64
+	grace  time.Duration
 	clocks func() term.Now // the system's
-	last   term.Now        // as last looked at
+	last   term.Now        // what they said at the last look
+
+	mu   sync.Mutex
+	done chan struct{}
+	err  error // why done is closed
 }
 
-// Hold takes a worker and returns when this system's clock is above everything
-// that its holders before may have issued. It does not replace a worker that it
-// lost. Options.Lanes and File are not for it.
+// Hold takes a worker. It returns when the system's clock is above everything that earlier
+// holders may have issued. It blocks for as long as [Open] does, and its errors are those of
+// Open and of [Worker.Err]. Hold never replaces a worker that it lost. Call Close when the
+// program that uses the worker has ended.
+//
+// Options.Lanes, Options.GrantFile and Options.MaxAhead have no meaning here: Hold refuses
+// the first two and ignores the third.
 func Hold(ctx context.Context, s store.Store, opts *Options) (*Worker, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	if o.Lanes > 1 || o.GrantFile != "" {
-		return nil, errors.New("lease: a held worker has neither lanes nor a grant file")
+	if err := o.checkHold(); err != nil {
+		return nil, err
 	}
 	// A foreign generator begins at the clock, and borrows what it likes.
 	o.foreign, o.MaxAhead = true, -1
@@ -39,85 +54,104 @@ func Hold(ctx context.Context, s store.Store, opts *Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Worker{lease: l, clocks: o.withDefaults().clocks}
-	h.last = h.clocks()
-	return h, nil
+	o = o.withDefaults()
+	w, err := l.worker(&o)
+	if err == nil {
+		err = w.await(ctx, o.Wait)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.giveUp(ctx))
+	}
+	go w.watch()
+	return w, nil
 }
+
+// checkHold refuses the options that only a [Lease] can have.
+func (o *Options) checkHold() error {
+	switch {
+	case o.Lanes > 1:
+		return &OptionError{"lanes", fmt.Sprintf("lanes %d: Hold holds one worker; call Hold once for each", o.Lanes)}
+	case o.GrantFile != "":
+		return &OptionError{"grant-file", fmt.Sprintf("grant-file %s: Hold has no grant file, only Open does; leave it out", o.GrantFile)}
+	}
+	return nil
+}
+
+// worker makes the worker of a lease that has one.
+func (l *Lease) worker(o *Options) (*Worker, error) {
+	now := l.State()
+	most := MostGrace(now.Budget)
+	if o.Grace > most {
+		return nil, longGrace(o.Grace, now.Budget)
+	}
+	w := &Worker{
+		lease: l, number: now.Worker, fields: workerFields(now.Layout, now.Worker), grace: o.Grace,
+		clocks: o.clocks, last: o.clocks(), done: make(chan struct{}),
+	}
+	if w.grace == 0 {
+		w.grace = min(defaultGrace, most)
+	}
+	return w, nil
+}
+
+// workerFields returns the values of the layout's fields that make up a worker.
+func workerFields(l firn.Layout, n int64) map[string]int64 {
+	fields := map[string]int64{}
+	id, err := l.Encode(firn.Parts{Tick: 1, Worker: n})
+	if err != nil {
+		return fields
+	}
+	for f := range l.Fields() {
+		if f.IsWorker() {
+			fields[f.Name] = f.Of(id)
+		}
+	}
+	return fields
+}
+
+// Number returns the number of the worker.
+func (w *Worker) Number() int64 { return w.number }
+
+// Fields returns the values of the layout's fields that make up the worker, by their names:
+// "worker", or in the layout classic "datacenter" and "worker".
+func (w *Worker) Fields() map[string]int64 { return maps.Clone(w.fields) }
+
+// Grace returns how long before the end of the grant Done is closed: Options.Grace, or
+// what its zero value means.
+func (w *Worker) Grace() time.Duration { return w.grace }
 
 // State returns where the lease stands now.
-func (h *Worker) State() State { return h.lease.State() }
+func (w *Worker) State() State { return w.lease.State() }
 
-// A StepError says that the system's clock has stepped since the worker was
-// taken, so that what is issued by it is not covered. Stop the program at once, and Hold
-// again when the clock is right.
-type StepError struct{ Offset time.Duration }
+// Done returns a channel that is closed when the program has to stop, or after Close. It is
+// closed at least [Worker.Grace] before the grant ends, unless the worker was lost or this process
+// was paused. It never opens again: to continue, stop the program, Close, and Hold again.
+func (w *Worker) Done() <-chan struct{} { return w.done }
 
-func (e *StepError) Error() string {
-	return fmt.Sprintf("lease: the system's clock has stepped by %s", e.Offset.Round(time.Millisecond))
+// Err returns nil until Done is closed, and then always the same error: [firn.ErrClosed]
+// after Close; [*OutageError], the store does not answer; [*LateError], the grant was not
+// extended in time for another reason; [*StepError], the system's clock has stepped;
+// [*LostError], [*store.ForgotError] and the other errors with which a worker is lost.
+func (w *Worker) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
 
-// A LateError says that the grant of a held worker was not extended in time, although
-// the store has not failed to answer. Stop the program before the horizon, and Hold again.
-type LateError struct {
-	Horizon time.Time // the last instant that was granted
-}
-
-func (e *LateError) Error() string {
-	return "lease: nothing is granted after " + e.Horizon.Format(time.RFC3339Nano) +
-		", and it was not extended in time: this process or its host was paused, or the store is slow"
-}
-
-// MostGrace returns the longest grace that [Worker.Watch] accepts with an outage budget: half
-// of the first and shortest grant, so 5 s for a budget of 10 s or more. The other half is
-// for extending the grant, again and again, while nothing is wrong.
-func MostGrace(outage time.Duration) time.Duration { return min(outage, term.Reach) / 2 }
-
-// Watch blocks until ctx is done, and returns nil, or until the program has to be stopped,
-// and returns why. Unless the worker was lost, at least grace is then left before the
-// grant ends; after a pause of this process it may be less. One goroutine may call it at
-// a time.
-//
-// Errors: [*OutageError], the store does not answer; [*LateError], the grant was not
-// extended for another reason; [*StepError]; [*LostError] and the other errors with
-// which a worker is lost. A grace above [MostGrace] of [State.Budget] is an [*OptionError].
-func (h *Worker) Watch(ctx context.Context, grace time.Duration) error {
-	budget := h.State().Budget
-	if most := MostGrace(budget); grace > most {
-		return &OptionError{"grace", fmt.Sprintf("grace %s: with an outage budget of %s it is at most %s", grace, budget, most)}
-	}
-	for {
-		changed := h.lease.onChange()
-		now, clock := h.State(), h.clocks()
-		step := clock.Wall.Sub(h.last.Wall) - (clock.Boot - h.last.Boot)
-		h.last = clock
-		if now.Offset.Abs() > step.Abs() {
-			step = now.Offset
-		}
-		switch {
-		case !now.held() && now.Err != nil:
-			return now.Err
-		case !now.held():
-			return fmt.Errorf("lease: worker %d is not held: %s", now.Worker, now.phase)
-		case step.Abs() > term.Skew:
-			return &StepError{step}
-		case now.Left(clock.Wall) > grace:
-		case now.StoreAway:
-			return &OutageError{EndedAt: now.EndsAt, AwaySince: now.AwaySince, Err: now.Err}
-		default:
-			return &LateError{Horizon: now.EndsAt}
-		}
-		t := time.NewTimer(look)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return nil
-		case <-changed:
-		case <-t.C:
-		}
-		t.Stop()
+// end closes Done, for the first reason.
+func (w *Worker) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+		close(w.done)
 	}
 }
 
-// Close gives the worker back, from 5 s after now on, when the program has
-// ended. It errs as [Lease.Close] does.
-func (h *Worker) Close() error { return h.lease.Close() }
+// Close gives the worker back. Call it when the program has ended: others may use the worker
+// from 5 s after now on. It closes Done, waits for the store for at most 5 s, and returns an
+// error where [Lease.Close] does. It may be called more than once.
+func (w *Worker) Close() error {
+	w.end(firn.ErrClosed)
+	return w.lease.Close()
+}

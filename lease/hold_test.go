@@ -12,9 +12,11 @@ import (
 	"github.com/firn-id/firn/store/memory"
 )
 
-func held(t *testing.T, s *away) (*Worker, *clocksFake) {
+// held holds a worker with a grace.
+func held(t *testing.T, s *away, grace time.Duration) (*Worker, *clocksFake) {
 	t.Helper()
 	o, f := options()
+	o.Grace = grace
 	h, err := Hold(t.Context(), s, o)
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +24,14 @@ func held(t *testing.T, s *away) (*Worker, *clocksFake) {
 	return h, f
 }
 
-func TestHeldWorkerIsWatched(t *testing.T) {
+// ended waits until the program has to stop, and returns why.
+func ended(t *testing.T, h *Worker) error {
+	t.Helper()
+	<-h.Done()
+	return h.Err()
+}
+
+func TestWorkerIsDone(t *testing.T) {
 	const grace = 2 * time.Second
 	for _, c := range []struct {
 		name   string
@@ -48,19 +57,26 @@ func TestHeldWorkerIsWatched(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &away{Store: memory.New()}
-				h, f := held(t, s)
+				h, f := held(t, s, grace)
 				defer h.Close()
 				time.Sleep(10 * time.Minute)
+				if err := h.Err(); err != nil {
+					t.Fatalf("after ten good minutes: %v", err)
+				}
 				c.fault(s, f, h)
 				began := time.Now()
-				err := h.Watch(t.Context(), grace)
+				err := ended(t, h)
 				if !c.want(err) || time.Since(began) > c.within {
 					t.Fatalf("%v after %s", err, time.Since(began))
 				}
 				if st := h.State(); st.phase == term.Holding && st.EndsAt.Before(time.Now().Add(grace-look)) {
 					t.Fatalf("told at %s, the horizon is %s", time.Now(), st.EndsAt)
 				}
-				time.Sleep(time.Hour) // it takes no other
+				s.refuse.Store(false)
+				time.Sleep(time.Hour) // it takes no other, and does not change its mind
+				if again := h.Err(); again != err {
+					t.Fatalf("first %v, and then %v", err, again)
+				}
 				if st := h.State(); c.name == "taken away" && st.phase != term.Lost {
 					t.Fatalf("%+v", st)
 				}
@@ -72,13 +88,8 @@ func TestHeldWorkerIsWatched(t *testing.T) {
 func TestHeldWorkerIsGivenBackLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
-		h, _ := held(t, s)
+		h, _ := held(t, s, time.Second)
 		time.Sleep(time.Minute)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := h.Watch(ctx, time.Second); err != nil {
-			t.Fatal(err)
-		}
 		if err := h.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -96,12 +107,12 @@ func TestHeldWorkerIsGivenBackLater(t *testing.T) {
 func TestHeldWorkerIsGivenBackAfterTheClockWasSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
-		h, f := held(t, s)
+		h, f := held(t, s, time.Second)
 		time.Sleep(2 * time.Hour)
 		stepped := time.Now()
 		f.step.Store(-int64(time.Hour))
 		var step *StepError
-		if err := h.Watch(t.Context(), time.Second); !errors.As(err, &step) {
+		if err := ended(t, h); !errors.As(err, &step) {
 			t.Fatal(err)
 		}
 		if err := h.Close(); err != nil {
@@ -122,7 +133,7 @@ func TestHeldWorkerOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &away{Store: memory.New()}
 		o, _ := options()
-		o.Outage = 3 * time.Second
+		o.Outage, o.Grace = 3*time.Second, time.Second
 		h, err := Hold(t.Context(), s, o)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +141,7 @@ func TestHeldWorkerOfAStoreThatHangs(t *testing.T) {
 		defer h.Close()
 		s.hang.Store(true)
 		var outage *OutageError
-		if err := h.Watch(t.Context(), time.Second); !errors.As(err, &outage) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := ended(t, h); !errors.As(err, &outage) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 	})
@@ -139,7 +150,7 @@ func TestHeldWorkerOfAStoreThatHangs(t *testing.T) {
 // Where the store has said nothing yet, neither does the error.
 func TestOutageErrorWithoutACause(t *testing.T) {
 	e := &OutageError{EndedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	const want = "lease: no ids after 2026-01-02T03:04:05Z: the store does not answer; ids resume when it answers"
+	const want = "lease: no ids since 2026-01-02T03:04:05Z: the store does not answer; retry, ids resume when it answers"
 	if e.Error() != want {
 		t.Fatalf("%v, want %s", e, want)
 	}

@@ -80,10 +80,10 @@ func (k *keeper) adopt(p *holder.Process) {
 		err = p.Adopt(s.Slot, k.Clocks().Boot)
 	}
 	if err != nil {
-		k.log.Debug("the grant file is not gone on with", "path", k.file.path, "why", err)
+		k.log.Debug("does not use the grant of the grant file", "path", k.file.path, "why", err)
 		return
 	}
-	k.log.Info("goes on with the grant of the process before", "worker", s.Grant.Worker, "term", s.Grant.Record.Term)
+	k.log.Info("continues the grant of the previous process", "worker", s.Grant.Worker, "term", s.Grant.Record.Term)
 }
 
 // Clocks reads the system's clocks.

@@ -73,7 +73,12 @@ type OutageError struct {
 }
 
 func (e *OutageError) Error() string {
-	text := "lease: no ids after " + e.EndedAt.UTC().Format(time.RFC3339) + ": the store "
+	return e.Reason() + "; retry, ids resume when it answers"
+}
+
+// Reason is Error without what to do next.
+func (e *OutageError) Reason() string {
+	text := "lease: no ids since " + e.EndedAt.UTC().Format(time.RFC3339) + ": the store "
 	if e.AwaySince.IsZero() {
 		text += "does not answer"
 	} else {
@@ -82,7 +87,7 @@ func (e *OutageError) Error() string {
 	if e.Err != nil {
 		text += " (" + e.Err.Error() + ")"
 	}
-	return text + "; ids resume when it answers"
+	return text
 }
 
 // Retryable is true; see firn.Retryable.

@@ -28,7 +28,7 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	k.tellFile(p)
 	defer k.tellWait(now, wall, p)
 	if was != nil && was.Durable && !now.Durable {
-		k.log.Warn("the store can forget what it acknowledged; ids are unique as long as clocks are right",
+		k.log.Warn("the store can lose writes that it acknowledged; ids are unique while all clocks are right",
 			"within", p.Rules.Skew, "why", now.Why, "wait at each start", p.Rules.Quarantine(s.Pool))
 	}
 	var kind string
@@ -56,16 +56,16 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	log := k.log.With("worker", now.Worker, "term", now.Term)
 	switch {
 	case kind == "away", kind == "ending":
-		log.Warn("the store does not answer; ids continue until "+now.EndsAt.UTC().Format(time.RFC3339),
+		log.Warn("store does not answer; ids continue until "+now.EndsAt.UTC().Format(time.RFC3339),
 			"left", now.Left(wall).Round(time.Second), "err", now.Err)
 	case kind == "ended":
 		k.told.spent = now.EndsAt
-		log.Error("ids ended: the store has not answered since "+now.AwaySince.UTC().Format(time.RFC3339)+
+		log.Error("ids ended: store has not answered since "+now.AwaySince.UTC().Format(time.RFC3339)+
 			"; ids resume when it does. Do not restart, delete records or create the pool again", "err", now.Err)
 	case kind == "unseen":
-		log.Warn("the store does not say what it promises; ids continue", "err", now.Err)
+		log.Warn("the store does not say whether it can lose writes; ids continue", "err", now.Err)
 	case kind == "holding" && !k.told.spent.IsZero():
-		log.Info("ids resumed", "after", wall.Sub(k.told.spent).Round(time.Second))
+		log.Info("ids resumed after " + wall.Sub(k.told.spent).Round(time.Second).String())
 		k.told.spent = time.Time{}
 	case kind == "holding" && (k.told.kind == "away" || k.told.kind == "ending" || k.told.kind == "unseen"):
 		log.Info("the store answers again")
@@ -74,21 +74,21 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	case s.Phase == term.Released:
 		log.Debug("gave the worker back")
 	case !p.Begun && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
-	case s.Phase == term.Lost && k.options.foreign: // Watch says so
+	case s.Phase == term.Lost && k.options.foreign: // Worker.Err says so
 	case s.Phase == term.Lost:
-		log.Warn("lost the worker; taking another", "err", now.Err)
+		log.Warn("lost the worker; leasing another", "err", now.Err)
 	case s.Phase == term.Refused:
-		log.Error("no worker can be had", "err", now.Err)
+		log.Error("cannot lease a worker; trying again", "err", now.Err)
 	case s.Phase == term.Forgotten:
-		log.Error("issuing stopped for good", "err", now.Err, "hint", recovery(now.Err))
+		log.Error("ids ended, and do not resume by themselves", "err", now.Err, "hint", recovery(now.Err))
 	}
 	k.told.kind = kind
 }
 
-// tellFile logs that the mark cannot be raised, once.
+// tellFile logs once that the mark cannot be raised.
 func (k *keeper) tellFile(p *holder.Process) {
 	if p.FileErr != nil && !k.told.marked {
-		k.log.Error("ids stop at the mark of the grant file", "err", p.FileErr)
+		k.log.Error("cannot write the grant file; ids end within a second", "err", p.FileErr)
 	}
 	k.told.marked = p.FileErr != nil
 }
@@ -101,9 +101,9 @@ func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
 		return
 	}
 	if delay := now.StartsAt.Sub(wall); delay > time.Second {
-		why := "the worker's past lies ahead of this clock"
+		why := "an earlier holder of the worker may have issued ids up to then"
 		if p.Term.Lossy {
-			why = "the store can forget: " + p.Term.Why()
+			why = "the store can lose writes: " + p.Term.Why()
 		}
 		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
 	}

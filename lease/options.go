@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -64,6 +65,12 @@ type Options struct {
 	// Wait is how long Open waits for a worker to become free, or for its first id. Zero
 	// means 5 s.
 	Wait time.Duration
+
+	// Grace is how long before the end of its grant a [Worker] says that the program which
+	// uses it has to stop: the time that the program needs for that. Only [Hold] uses it. Zero
+	// means 3 s, or half of the outage budget where that is less. [MostGrace] is the most: on a
+	// store that can lose writes the budget, and so the most, is less than in other stores.
+	Grace time.Duration
 
 	// Name says to people which process holds a worker. A process that comes back under a
 	// name prefers the worker that it had. Empty means the host's name and the process id,
@@ -196,6 +203,12 @@ func (o *Options) faults() (errs []error) {
 	if o.Wait < 0 {
 		bad("wait", "%s is negative", o.Wait)
 	}
+	if o.Grace < 0 {
+		bad("grace", "%s is negative", o.Grace)
+	}
+	if outage := cmp.Or(o.Outage, term.OutageDurable); o.Grace > MostGrace(outage) {
+		errs = append(errs, longGrace(o.Grace, outage))
+	}
 	return errs
 }
 
@@ -205,6 +218,7 @@ func (o *Options) rules(p store.Durability) *term.Rules {
 	r.Choice, r.Worker = o.Choice.kind, o.Choice.worker
 	r.Renew, r.TTL, r.Wait, r.Borrow = o.Renew, o.TTL, o.Wait, max(o.MaxAhead, 0)
 	r.Outage, r.Look = o.Outage, o.look
+	r.Build = buildVersion()
 	return &r
 }
 

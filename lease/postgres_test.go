@@ -148,7 +148,7 @@ func TestPostgresGetsAStandby(t *testing.T) {
 		s.becomes(l, false, time.Minute)
 	}
 	t.Logf("the standby is there and all go by the lossy rules after %s", time.Since(began).Round(10*time.Millisecond))
-	if n := strings.Count(s.log.String(), "the store can forget what it acknowledged"); n != 4 {
+	if n := strings.Count(s.log.String(), "the store can lose writes that it acknowledged"); n != 4 {
 		t.Errorf("said %d times, not 4:\n%s", n, s.log.String())
 	}
 	time.Sleep(time.Second) // the mark is there, too

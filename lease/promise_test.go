@@ -126,7 +126,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		if p := readPool(t, under); !strings.Contains(p.Lossy, " test: as the test has it") || time.Duration(p.Outage)*time.Millisecond != 20*time.Second {
 			t.Fatalf("%+v", p)
 		}
-		if text := log.String(); strings.Count(text, "the store can forget what it acknowledged") != 1 || !strings.Contains(text, `"wait at each start"=30s`) {
+		if text := log.String(); strings.Count(text, "the store can lose writes that it acknowledged") != 1 || !strings.Contains(text, `"wait at each start"=30s`) {
 			t.Fatal(text)
 		}
 		increasing(t, l, &last, 10)
@@ -153,7 +153,7 @@ func TestStoreBecomesLossy(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		increasing(t, l, &last, 10)
-		if text := log.String(); strings.Count(text, "the store can forget what it acknowledged") != 1 {
+		if text := log.String(); strings.Count(text, "the store can lose writes that it acknowledged") != 1 {
 			t.Fatal(text)
 		}
 	})

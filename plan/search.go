@@ -56,7 +56,7 @@ func (n Need) margins(l firn.Layout, now time.Time) []float64 {
 	return []float64{
 		l.Rate() / n.each(),
 		float64(l.Workers()) / float64(n.Workers),
-		float64(l.End().Unix()-now.Unix()) / secondsPerYear / n.Years,
+		YearsBetween(now, l.End()) / n.Years,
 	}
 }
 
@@ -231,3 +231,10 @@ func (n Need) relaxed(now time.Time) (all []Relaxation) {
 	most(Years, n.Years, func(m *Need, v float64) { m.Years = v })
 	return all
 }
+
+// FewYears is when a layout's end is near: moving a live system to another
+// layout takes years, not days.
+const FewYears = 10
+
+// YearsBetween is how many years lie between two times.
+func YearsBetween(from, to time.Time) float64 { return float64(to.Unix()-from.Unix()) / secondsPerYear }

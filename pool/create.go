@@ -32,6 +32,9 @@ func Create(ctx context.Context, s store.Store, name string, opts *Options) (Inf
 // which is 5 min or Options.Outage, and the error of two clocks, 5 s each. Info.StartsAt says
 // when. A process that still holds a worker of an earlier pool of this name loses it.
 //
+// It reckons by the store's clock. Where that differs from this host's by more than 5 s, one of
+// the two is wrong: Ensure creates nothing, and returns what [CheckClock] says.
+//
 // If the pool is there, Ensure compares the options: another layout is a [*LayoutError]. Other
 // errors are those of [Create].
 func Ensure(ctx context.Context, s store.Store, name string, opts *Options) (Info, error) {
@@ -81,6 +84,11 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if p.Created() {
 		return o.meet(p, careful)
 	}
+	if careful {
+		if err := CheckClock(ctx, s); err != nil {
+			return Info{}, err
+		}
+	}
 	remains, err := remainsOf(ctx, s, name)
 	if err != nil {
 		return Info{}, err
@@ -92,8 +100,8 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if _, err := p.alone(ctx, s); err != nil { // a refusal that writes nothing
 		return Info{}, err
 	}
-	if careful { // who is not sure of the pool is not sure of the counters of its store
-		if err := record.MarkLost(ctx, s); err != nil {
+	if careful {
+		if err := markLost(ctx, s, len(remains)); err != nil {
 			return Info{}, err
 		}
 	}
@@ -110,6 +118,17 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	info := p.info()
 	info.Created = true
 	return info, nil
+}
+
+// markLost marks a store that may have lost counters too: it has nothing besides what remains of the
+// pool, or some of that. A store that has something else was not lost as a whole; what one lacks
+// that went back to an older state is for Recover.
+func markLost(ctx context.Context, s store.Store, remains int) error {
+	all, err := s.List(ctx, "")
+	if err != nil || remains == 0 && len(all) > 0 {
+		return err
+	}
+	return record.MarkLost(ctx, s)
 }
 
 // meet answers for a pool that is there.

@@ -110,11 +110,25 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("pool: %q could repeat ids of pool %q: both would use workers %s", e.Pool, e.Other.Name, e.Same)
 }
 
+// Leased reports whether the other pool leases one of the workers of Same now. Otherwise it had
+// them before, or is giving them up.
+func (e *OverlapError) Leased() bool {
+	same, err := term.ParseRange(e.Same, e.Other.Layout)
+	if err != nil {
+		return true
+	}
+	_, leased := same.Common(term.Range{First: e.Other.First, Last: e.Other.Last})
+	return leased
+}
+
 // A MissingError says that a pool is not in the store, and which pools are.
 type MissingError = term.MissingPoolError
 
 // A LayoutError says that a pool has another layout than the one asked for.
 type LayoutError = term.LayoutError
+
+// A ClockError says that this host's clock and the store's differ, and one of the two is wrong.
+type ClockError = term.ClockError
 
 // An OptionError says which option or argument is not allowed, and why.
 type OptionError struct {

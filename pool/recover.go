@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
+
+// DefaultOutage is how long processes of a pool may make ids while the store is away, where the
+// pool was created without another limit.
+const DefaultOutage = term.OutageDurable
 
 // A Recovery is what [Recover] did to one pool.
 type Recovery struct {
@@ -26,14 +31,18 @@ type Recovery struct {
 // been granted; then it takes every worker away from its holder. outage is the longest
 // outage budget that a process may have had in a pool that the store does not have any
 // more; zero means 5 min. Pools that the store has count with their own limit. So no ids
-// are issued for about that long. It accepts that the pools are in this store. It may be
+// are issued for about that long, reckoned by the store's clock: where that differs from this
+// host's, Recover changes nothing and returns what [CheckClock] says. It accepts that the pools are in this store. It may be
 // repeated, and has to be after an error.
 //
 // A pool without a record, of which the store has records of workers, is not made safe by
 // this: [Ensure] creates it.
 func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recovery, error) {
 	if outage <= 0 {
-		outage = term.OutageDurable
+		outage = DefaultOutage
+	}
+	if err := CheckClock(ctx, s); err != nil {
+		return nil, err
 	}
 	durability, err := s.Durability(ctx)
 	if err != nil {
@@ -162,4 +171,11 @@ func AcceptMove(ctx context.Context, s store.Store) ([]Info, error) {
 		moved = append(moved, p.info())
 	}
 	return moved, nil
+}
+
+// CheckClock compares the store's clock with this host's, as [Ensure] and [Recover] do before they
+// change anything. It returns a [*ClockError] where they differ by more than 5 s, and nil where the
+// store has no clock, or this host's.
+func CheckClock(ctx context.Context, s store.Store) error {
+	return record.CheckClock(ctx, s, term.KeyStore)
 }

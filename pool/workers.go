@@ -18,6 +18,7 @@ type Worker struct {
 	Term    uint64 // how often the worker was leased or taken away
 	State   WorkerState
 	Name    string        // of the process that holds the worker, or held it last
+	Version string        // of firn in that process; empty: not recorded
 	Free    time.Duration // until the worker falls free if its holder does not write again; 0 if State is not WorkerHeld
 	Horizon time.Time     // no id of the worker has a later time
 	Written time.Time     // when the record was written, by the store's clock; zero if the store has no clock
@@ -63,7 +64,7 @@ func (p *stored) list(ctx context.Context, s store.Store) ([]Worker, error) {
 			return nil, err
 		}
 		w := Worker{
-			Worker: n, Term: r.Term, Name: r.Name, Written: rec.Written,
+			Worker: n, Term: r.Term, Name: r.Name, Version: r.Build, Written: rec.Written,
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
 		w.State, w.Free = p.workerState(rec, r)

@@ -102,7 +102,7 @@ func some(s *sequence.Series, ids []firn.ID, n, round int) ([]firn.ID, error) {
 // openPatiently opens the series while its store may be away.
 func openPatiently(st store.Store) (*sequence.Series, error) {
 	for tries := 0; ; tries++ {
-		s, err := sequence.Open(ctx, st, "drawn", &sequence.Options{MaxUnused: 20_000, Wait: 2 * time.Second, Logger: quiet})
+		s, err := sequence.Open(ctx, st, "drawn", &sequence.Options{MaxUnused: 20_000, MayRepeat: true, Wait: 2 * time.Second, Logger: quiet})
 		var outage *sequence.OutageError
 		if err == nil || !errors.As(err, &outage) || tries == 30 {
 			return s, err

@@ -73,8 +73,8 @@ func (e *EndError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*EndError) Retryable() bool { return false }
 
-// A LossyError says that a series is not taken from a store that can forget what
-// it acknowledged, because nobody has said that it may.
+// A LossyError says that a series is refused, because the store can forget what it
+// acknowledged and Options.MayRepeat does not accept that.
 type LossyError struct {
 	Name  string
 	Why   string // what was seen of the store
@@ -137,4 +137,15 @@ func explain(name string, err error) error {
 		return &EndError{Name: name, Max: no.Max, Left: no.Left}
 	}
 	return &LossyError{Name: name, Why: no.Seen, Since: no.Since}
+}
+
+// nextStep says what whoever runs the store does about an error that ends a series.
+func nextStep(err error) string {
+	var forgot *store.ForgotError
+	var other *store.OtherStoreError
+	var missing *MissingError
+	if errors.As(err, &forgot) || errors.As(err, &other) || errors.As(err, &missing) {
+		return "stop all processes that use the store, then: firn store recover --store URL --numbers N, with the URL of the store"
+	}
+	return "firn doctor --store URL, with the URL of the store, says what is wrong; the series issues again when a process opens it anew after that is mended"
 }

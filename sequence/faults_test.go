@@ -136,7 +136,7 @@ func TestForgotten(t *testing.T) {
 			next(t, s)
 			wait(t, func() bool { return s.State().Left == 9 })
 			forget(st, was)
-			// The next segment is due after half of this one.
+			// The next block is due after half of this one.
 			var err error
 			for range 10 {
 				if _, err = s.Next(ctx); err != nil {
@@ -205,7 +205,10 @@ func TestLossy(t *testing.T) {
 	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{MayRepeat: true, Cache: 10}); err != nil {
 		t.Fatal(err)
 	}
-	s := begin(t, st, sequence.Options{})
+	if _, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet}); !errors.As(err, &lossy) || lossy.Since {
+		t.Fatalf("opened by a program that accepts no repeats: %v", err)
+	}
+	s := begin(t, st, sequence.Options{MayRepeat: true})
 	if id := next(t, s); id != 1 || !s.State().Lossy {
 		t.Errorf("%d, %+v", id, s.State())
 	}
@@ -217,7 +220,7 @@ func TestLossy(t *testing.T) {
 	st.Restore(was)
 	st.become("b")
 	var forgot *store.ForgotError
-	_, err := sequence.Open(ctx, st, "orders", &sequence.Options{Logger: quiet})
+	_, err := sequence.Open(ctx, st, "orders", &sequence.Options{MayRepeat: true, Logger: quiet})
 	if !errors.As(err, &forgot) {
 		t.Fatal(err)
 	}
@@ -230,7 +233,7 @@ func TestLossy(t *testing.T) {
 	if err != nil || len(infos) != 1 || infos[0].Info.Granted < 1000 || infos[0].Info.Instance != "b" {
 		t.Fatal(infos, err)
 	}
-	s = begin(t, st, sequence.Options{})
+	s = begin(t, st, sequence.Options{MayRepeat: true})
 	if id := next(t, s); id <= 1000 {
 		t.Error(id)
 	}
@@ -274,11 +277,11 @@ func TestRestoredAfterHandBack(t *testing.T) {
 	if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{MayRepeat: true, Cache: 10}); err != nil {
 		t.Fatal(err)
 	}
-	one := begin(t, st, sequence.Options{})
+	one := begin(t, st, sequence.Options{MayRepeat: true})
 	next(t, one)
 	wait(t, func() bool { return one.State().Left == 9 })
 	was := st.Snapshot() // granted are 1 to 10
-	two := begin(t, st, sequence.Options{})
+	two := begin(t, st, sequence.Options{MayRepeat: true})
 	if r, err := two.Reserve(ctx, 20); err != nil || r.First != 11 && r.First != 21 {
 		t.Fatal(r, err)
 	}
@@ -293,7 +296,7 @@ func TestRestoredAfterHandBack(t *testing.T) {
 	if _, err := sequence.Recover(ctx, st, int64(last-10), nil); err != nil {
 		t.Fatal(err)
 	}
-	s := begin(t, st, sequence.Options{})
+	s := begin(t, st, sequence.Options{MayRepeat: true})
 	defer closeSeries(t, s)
 	if id := next(t, s); id <= last {
 		t.Errorf("%d, and numbers up to %d had been granted", id, last)

@@ -31,13 +31,13 @@ func TestHandBack(t *testing.T) {
 	}
 }
 
-// A segment that was used up is not handed back with the one after it, of which
+// A block that was used up is not handed back with the one after it, of which
 // nothing was used.
 func TestHandBackUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &slow{Store: memory.New(), trip: 100 * time.Millisecond}
 		s := begin(t, st, sequence.Options{Cache: 10})
-		for range 10 { // the next segment comes when all of this one was used
+		for range 10 { // the next block comes when all of this one was used
 			next(t, s)
 		}
 		time.Sleep(time.Second)

@@ -256,8 +256,8 @@ func (k *keeper) close() {
 	defer cancel()
 	k.perform(ctx, block.Stop{Used: int64(used)})
 	if !k.driver.State.Over {
-		k.ended = fmt.Errorf("sequence: series %q: the rest of the last segment was not handed back: %w", k.series.name, context.Cause(ctx))
+		k.ended = fmt.Errorf("sequence: series %q: the rest of the last block was not handed back: %w", k.series.name, context.Cause(ctx))
 	} else if err := k.driver.State.Err; err != nil {
-		k.ended = fmt.Errorf("sequence: series %q: the rest of the last segment was not handed back: %w", k.series.name, err)
+		k.ended = fmt.Errorf("sequence: series %q: the rest of the last block was not handed back: %w", k.series.name, err)
 	}
 }

@@ -41,7 +41,7 @@ func (r *run) left() int64 { return int64(r.count - min(r.taken.Load(), r.count)
 // issued is how many numbers were given out so far.
 func (l *lane) issued() int64 { return l.granted - l.left() }
 
-// call is for when the run has come to its limit: the next segment is due.
+// call is for when the run has come to its limit: the next block is due.
 func (l *lane) call() {
 	l.now.limit.Store(l.now.count)
 	l.wake()
@@ -55,7 +55,7 @@ func (l *lane) wake() {
 }
 
 // arm makes the run call when as few numbers are left as are used while the next
-// segment is asked for.
+// block is asked for.
 func (l *lane) arm() {
 	for l.now.left() == 0 && len(l.spare) > 0 {
 		if l.now.count > 0 {
@@ -183,7 +183,7 @@ func (l *lane) fail(err error) {
 	}
 	l.failed = err
 	l.shut()
-	l.series.options.Logger.Error("nothing is issued any more", "series", l.series.name, "err", err)
+	l.series.options.Logger.Error("nothing is issued any more", "series", l.series.name, "err", err, "hint", nextStep(err))
 	l.series.fail(err)
 	l.wake()
 }

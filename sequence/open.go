@@ -175,8 +175,8 @@ func (k *keeper) agrees() error {
 		return &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(n)}
 	}
 	if !p.Durable {
-		if !have.Lossy && !k.series.options.MayRepeat {
-			return &LossyError{Name: name, Why: p.Why, Since: have.Instance == ""}
+		if !k.series.options.MayRepeat {
+			return &LossyError{Name: name, Why: p.Why}
 		}
 		k.log.Warn("best effort: the store can forget a write it acknowledged, and then numbers repeat", "why", p.Why)
 	}

@@ -33,7 +33,8 @@ type Options struct {
 	Strict bool
 
 	// MayRepeat accepts a store that can lose a write that it acknowledged: after it did,
-	// nothing keeps numbers from repeating.
+	// nothing keeps numbers from repeating. [Create] and each process that opens the series
+	// has to say so.
 	MayRepeat bool
 
 	// New claims that no series of this name ever existed. [Create] needs the claim, or First,
@@ -192,6 +193,12 @@ func (e *MismatchError) Error() string {
 
 // Retryable is false; see firn.Retryable.
 func (*MismatchError) Retryable() bool { return false }
+
+// Agrees returns a [*MismatchError] if [Open] would refuse the options, because the series was
+// created with others.
+func (o *Options) Agrees(i Info) error {
+	return o.agrees(i.Name, block.Record{First: int64(i.First), Max: int64(i.Max), Increment: i.Increment, Strict: i.Strict})
+}
 
 // agrees returns an error where options that are set differ from the record.
 func (o *Options) agrees(name string, r block.Record) error {

@@ -184,7 +184,7 @@ func appendRange(dst []firn.ID, first firn.ID, n int, step int64) []firn.ID {
 	return dst
 }
 
-// Reserve returns one range of n numbers, which may be more than a segment has.
+// Reserve returns one range of n numbers, which may be more than a block has.
 // They are used up, whatever becomes of them. One that what is in hand has no
 // room for is granted above it: later calls of Next may return smaller numbers.
 // Errors are those of Next; where max leaves no room it is [*EndError].
@@ -295,7 +295,7 @@ func (s *Series) serveInHand(w *waiter) {
 }
 
 // rearm is called once numbers in hand were taken: runs that are used up are replaced,
-// and the next segments asked for where they are due.
+// and the next blocks asked for where they are due.
 func (s *Series) rearm() {
 	for _, l := range s.lanes {
 		if l.failed != nil {
@@ -356,7 +356,7 @@ func (s *Series) Abandon(place int, err error) {
 	}
 }
 
-// Close stops issuing for good and hands back what is left of the last segment,
+// Close stops issuing for good and hands back what is left of the last block,
 // if nobody was granted one since. It waits for the store, at most 5 s. An error
 // says that this process may have left a gap that it need not have. Close may be
 // called more than once.

@@ -367,7 +367,7 @@ func TestStepFollowsDemand(t *testing.T) {
 		puts := st.puts.Load()
 		drawFor(time.Minute, 10*time.Millisecond)
 		if n := st.puts.Load() - puts; n > 14 {
-			t.Errorf("%d writes in a minute, for segments of 10 s", n)
+			t.Errorf("%d writes in a minute, for blocks of 10 s", n)
 		}
 		drawFor(time.Minute, time.Millisecond) // 1000/s
 		if got := s.State(); got.Cache < 2500 || got.Left > 5000 {

@@ -188,7 +188,7 @@ func overStore(t *testing.T, b backend) {
 	// Alone, and closed: no gap.
 	n := newNumbers()
 	for range 3 {
-		s := begin(t, connect(t, url), sequence.Options{})
+		s := begin(t, connect(t, url), sequence.Options{MayRepeat: b.lossy})
 		for i := range 20 {
 			ids, err := mixed(ctx, s, i)
 			n.add(0, ids, err)
@@ -205,7 +205,7 @@ func overStore(t *testing.T, b backend) {
 	var drawing sync.WaitGroup
 	start := func() {
 		for range 3 {
-			s := begin(t, connect(t, url), sequence.Options{MaxUnused: 500})
+			s := begin(t, connect(t, url), sequence.Options{MaxUnused: 500, MayRepeat: b.lossy})
 			all = append(all, s)
 			drawing.Go(func() { n.drawMixed(s, done) })
 		}
@@ -307,7 +307,7 @@ func TestTicketsOverLossyStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := newNumbers()
-	s := openTickets(t, stores, sequence.Options{MaxUnused: 200})
+	s := openTickets(t, stores, sequence.Options{MaxUnused: 200, MayRepeat: true})
 	for i := range 200 {
 		ids, err := mixed(ctx, s, i)
 		n.add(0, ids, err)

@@ -191,7 +191,7 @@ func operate(t *testing.T, end context.Context, stores []*storetest.Faulty) {
 }
 
 // Numbers that Next takes without a lock and those that Reserve takes of the same
-// segment meanwhile are different ones.
+// block meanwhile are different ones.
 func TestNextBesideReserve(t *testing.T) {
 	const each = 100_000
 	s := begin(t, memory.New(), sequence.Options{Cache: 1 << 20, MaxUnused: 1 << 20})

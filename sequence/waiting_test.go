@@ -27,7 +27,7 @@ func TestWhileARangeIsWaitedFor(t *testing.T) {
 			next(t, s)
 		}
 		synctest.Wait()
-		if left := s.State().Left; left != 140 { // in two segments
+		if left := s.State().Left; left != 140 { // in two blocks
 			t.Fatalf("%d left", left)
 		}
 		before := s.State().Waits // the first number, if it was asked for before it was there

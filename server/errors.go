@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // Errors besides [*NameError], [*NoSeriesError], [*LimitError] and [*SourceError].
@@ -88,6 +89,9 @@ type Explanation struct {
 	Trouble string
 	// Hint is what whoever runs the server can do; "" if nothing is to be said.
 	Hint string
+	// StartsAt is when the first value can be had, where that is known: it is of no use to
+	// come again before.
+	StartsAt time.Time
 }
 
 func (e *SourceError) Error() string {
@@ -106,6 +110,9 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (e *SourceError) hint() string {
 	if e.TooMany {
 		return "ask for fewer at a time"
+	}
+	if e.Again && !e.StartsAt.IsZero() {
+		return "retry at " + instant(e.StartsAt) + ": ids start by themselves then"
 	}
 	if e.Again {
 		return "retry: ids resume by themselves when that is over"
@@ -136,17 +143,18 @@ func explain(err error) Explanation {
 	return e
 }
 
-// Details returns the text of an error with its cause: for the log, and for those who may
-// see everything. It may have the addresses of stores in it.
+// Details returns the text of an error with its cause, without the name of the package that it
+// comes from: for the log, and for those who may see everything. It may have the addresses of
+// stores in it.
 func Details(err error) string {
 	switch e := err.(type) {
 	case *SourceError:
-		return e.Error() + ": " + e.Err.Error()
+		return e.Error() + ": " + phrase.Reason(e.Err)
 	case *UnreadyError:
 		if e.Err == nil {
 			return e.Error()
 		}
-		return e.Error() + ": " + e.Err.Error()
+		return e.Error() + ": " + phrase.Reason(e.Err)
 	case *unreadySeries:
 		return e.names + ": " + Details(e.err)
 	case interface{ Unwrap() []error }:
@@ -156,7 +164,7 @@ func Details(err error) string {
 		}
 		return strings.Join(all, "\n")
 	}
-	return err.Error()
+	return phrase.Reason(err)
 }
 
 // Retry reports whether the same request may do better a moment later, here or at
@@ -168,6 +176,26 @@ func Retry(err error) bool {
 		return source.Again
 	}
 	return errors.Is(err, ErrStopping) || passes(err)
+}
+
+// RetryAt returns when it is of use to come again after an error, of a request or of Ready; zero
+// where that is not known.
+func RetryAt(err error) (at time.Time) {
+	switch e := err.(type) {
+	case *SourceError:
+		return e.StartsAt
+	case *UnreadyError:
+		return e.StartsAt
+	case *unreadySeries:
+		return RetryAt(e.err)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if t := RetryAt(one); t.After(at) {
+				at = t
+			}
+		}
+	}
+	return at
 }
 
 // passes reports whether an error passes by itself, as far as its kind says.

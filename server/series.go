@@ -2,12 +2,10 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
@@ -48,8 +46,8 @@ type SeriesOptions struct {
 	// Step is that of the ranges; 0 is 1.
 	Step int64
 
-	// State says how the source is. It is called often, and does not wait.
-	State func() State
+	// Source is what the series draws from, and says how that is. Nil: nobody knows.
+	Source *Source
 	// Explain says what is to be said of an error of the source. Nil: what package firn
 	// knows of it.
 	Explain func(err error) Explanation
@@ -131,13 +129,8 @@ func (s *Series) Step() int64 {
 // Layout returns the layout of the ids; zero: they are plain numbers, or texts.
 func (s *Series) Layout() firn.Layout { return s.options.Layout }
 
-// State says how the series is now; the zero State where nobody knows.
-func (s *Series) State() State {
-	if s.options.State == nil {
-		return State{}
-	}
-	return s.options.State()
-}
+// State says how the source of the series is now; the zero State where nobody knows.
+func (s *Series) State() State { return s.options.Source.now() }
 
 // take draws n values when it is their turn.
 func (s *Series) take(ctx context.Context, dst []Value, n int) ([]Value, error) {
@@ -176,89 +169,6 @@ func (s *Series) takeEach(ctx context.Context, dst []Value, each []int, had int)
 		}
 	}
 	return dst, nil
-}
-
-// failed is what becomes of an error of the source, which was asked for a name.
-func (s *Series) failed(name string, err error, o *Options) error {
-	e := &SourceError{Series: name, Err: err, Since: o.Now()}
-	if s.options.Explain != nil {
-		e.Explanation = s.options.Explain(err)
-	} else {
-		e.Explanation = explain(err)
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return e // whoever asked has gone: that is no trouble of the source
-	case e.TooMany:
-		e.Since = time.Time{}
-		return e // others are served
-	}
-	var tell bool
-	if e.Since, tell = s.trouble.begins(e.Since); tell {
-		o.Logger.Warn("a series cannot issue", withHint(e.Hint, "series", name, "since", instant(e.Since), "err", err)...)
-	}
-	return e
-}
-
-// withHint adds a hint to the attributes of a log line, if there is one.
-func withHint(hint string, attrs ...any) []any {
-	if hint == "" {
-		return attrs
-	}
-	return append(attrs, "hint", hint)
-}
-
-// ready is Ready of the series' state, with what can be done about it.
-func (s *Series) ready(now time.Time) error {
-	err := s.State().Ready(now)
-	var e *UnreadyError
-	if errors.As(err, &e) && e.Err != nil && s.options.Explain != nil {
-		e.Hint = s.options.Explain(e.Err).Hint
-	}
-	return err
-}
-
-// resumed says that a request for a name was answered.
-func (s *Series) resumed(name string, o *Options) {
-	if began, told := s.trouble.over(); told {
-		o.Logger.Info("the series issues again", "series", name, "since", instant(began), "after", o.Now().Sub(began).Round(time.Millisecond))
-	}
-}
-
-// A trouble is a time in which all requests fail. Series of one source share theirs.
-type trouble struct {
-	since, told atomic.Int64 // in nanoseconds since 1970; 0: there is none, or nobody was told
-	known       atomic.Bool  // the log was told of this one, and is told when it is over
-}
-
-// tellEvery is how often the log is told of the same trouble.
-const tellEvery = time.Minute
-
-// begins returns when the trouble began, and whether it is time to tell of it.
-func (t *trouble) begins(now time.Time) (since time.Time, tell bool) {
-	at := now.UnixNano()
-	t.since.CompareAndSwap(0, at)
-	if first := t.since.Load(); first != 0 {
-		since = time.Unix(0, first)
-	} else {
-		since = now
-	}
-	told := t.told.Load()
-	tell = (told == 0 || at-told >= int64(tellEvery)) && t.told.CompareAndSwap(told, at)
-	if tell {
-		t.known.Store(true)
-	}
-	return since, tell
-}
-
-// over says that a request was answered. It returns when the trouble began that is over
-// now, and whether the log was told of it.
-func (t *trouble) over() (began time.Time, told bool) {
-	if t.since.Load() == 0 {
-		return time.Time{}, false
-	}
-	at := t.since.Swap(0)
-	return time.Unix(0, at), at != 0 && t.known.Swap(false)
 }
 
 // numbers draws ids.

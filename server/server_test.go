@@ -201,15 +201,15 @@ func TestReady(t *testing.T) {
 	}{
 		{server.State{}, true},
 		{server.State{Err: away}, false},
-		{server.State{Err: away, Over: true}, true},
-		{server.State{Degraded: true, Err: away, Until: now.Add(101 * time.Second), Budget: 300 * time.Second}, true},
-		{server.State{Degraded: true, Err: away, Until: now.Add(99 * time.Second), Budget: 300 * time.Second}, false},
-		{server.State{Degraded: true, Until: now.Add(900 * time.Millisecond), Budget: 2 * time.Second}, false},
-		{server.State{Degraded: true, Err: away}, false},
-		{server.State{Degraded: true, Err: away, Left: 1}, true},
+		{server.State{Err: away, Exhausted: true}, true},
+		{server.State{StoreAway: true, Err: away, EndsAt: now.Add(101 * time.Second), Budget: 300 * time.Second}, true},
+		{server.State{StoreAway: true, Err: away, EndsAt: now.Add(99 * time.Second), Budget: 300 * time.Second}, false},
+		{server.State{StoreAway: true, EndsAt: now.Add(900 * time.Millisecond), Budget: 2 * time.Second}, false},
+		{server.State{StoreAway: true, Err: away}, false},
+		{server.State{StoreAway: true, Err: away, Counter: &server.Counter{Reserved: 1}}, true},
 	} {
 		s := newServer(t, &server.Options{Now: func() time.Time { return now }},
-			server.Numbers("a", nil, nil), server.Numbers("b", nil, &server.SeriesOptions{State: func() server.State { return tt.state }}))
+			server.Numbers("a", nil, nil), server.Numbers("b", nil, &server.SeriesOptions{Source: &server.Source{State: func() server.State { return tt.state }}}))
 		if err := s.Ready(); (err == nil) != tt.ready {
 			t.Errorf("%+v: %v", tt.state, err)
 		}
@@ -227,7 +227,7 @@ func TestReadyNames(t *testing.T) {
 	state := server.State{Err: errors.New("gone")}
 	get := func() server.State { return state }
 	o := &server.Options{Others: func(name string) (*server.Series, error) {
-		return server.Numbers(name, nil, &server.SeriesOptions{State: get}), nil
+		return server.Numbers(name, nil, &server.SeriesOptions{Source: &server.Source{State: get}}), nil
 	}}
 	s := newServer(t, o)
 	if err := s.Ready(); err == nil || server.Details(err) != "any name: it can issue nothing: gone" {
@@ -235,7 +235,7 @@ func TestReadyNames(t *testing.T) {
 	}
 	var all []*server.Series
 	for i := range 12 {
-		all = append(all, server.Numbers(fmt.Sprintf("s%02d", i), nil, &server.SeriesOptions{State: get}))
+		all = append(all, server.Numbers(fmt.Sprintf("s%02d", i), nil, &server.SeriesOptions{Source: &server.Source{State: get}}))
 	}
 	s = newServer(t, nil, append(all, server.Numbers("well", nil, nil))...)
 	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(server.Details(err), "series s09 and 2 more: it can issue nothing: gone") {

@@ -23,12 +23,12 @@ func TestCauseIsForAdmins(t *testing.T) {
 	var log bytes.Buffer
 	src := &switched{err: errors.New(cause)}
 	state := func() server.State {
-		return server.State{Degraded: true, Err: src.err, Away: began.Add(-time.Minute), Until: now.Add(time.Second), Budget: time.Minute, Store: "postgres://app@db.internal"}
+		return server.State{StoreAway: true, Err: src.err, TroubleSince: began.Add(-time.Minute), EndsAt: now.Add(time.Second), Budget: time.Minute, Store: "postgres://app@db.internal"}
 	}
 	explain := func(error) server.Explanation {
 		return server.Explanation{Again: true, Trouble: "the store does not answer", Hint: "look at db.internal"}
 	}
-	series := server.Numbers("photo", src, &server.SeriesOptions{State: state, Explain: explain})
+	series := server.Numbers("photo", src, &server.SeriesOptions{Source: &server.Source{State: state}, Explain: explain})
 	s := newServer(t, &server.Options{
 		Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Tokens: []server.Token{
@@ -111,7 +111,7 @@ func TestStatesTellNoCause(t *testing.T) {
 		for _, degraded := range []bool{false, true} {
 			for _, until := range []time.Time{{}, now, now.Add(time.Hour)} {
 				for _, away := range []time.Time{{}, now} {
-					st := server.State{Over: over, Degraded: degraded, Until: until, Away: away, Err: errors.New("secret")}
+					st := server.State{Exhausted: over, StoreAway: degraded, EndsAt: until, TroubleSince: away, Err: errors.New("secret")}
 					text := st.Trouble(now) + fmt.Sprint(st.Ready(now))
 					if strings.Contains(text, "secret") || st.Trouble(now) == "" {
 						t.Errorf("%+v: %q", st, text)

@@ -97,7 +97,7 @@ func (a *answers) next(what string, n int, text []byte) error {
 // fault reports an id that could not be answered.
 func (a *answers) fault(what string, n int, err error) {
 	a.faults++
-	fmt.Fprintf(a.errs, "firn: error: %s %d: %s\n", what, n, phrase.WithoutPackage(err.Error()))
+	ui.PrintError(a.errs, fmt.Errorf("%s %d: %s", what, n, phrase.WithoutPackage(err.Error())))
 }
 
 // end flushes, and sums up the faults.

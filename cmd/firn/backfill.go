@@ -2,23 +2,18 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/backfill"
 	"github.com/firn-id/firn/inspect"
-	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -81,7 +76,7 @@ func (o *backfillOptions) run(cmd *cobra.Command, hasWorker bool) error {
 	if err != nil {
 		return err
 	}
-	var claim func([]firn.ID) error
+	var claim func(*backfill.Backfill) error
 	if set.StoreURL().Text == noStore {
 		claim, err = o.unclaimed(hasWorker)
 	} else {
@@ -90,32 +85,32 @@ func (o *backfillOptions) run(cmd *cobra.Command, hasWorker bool) error {
 	if err != nil {
 		return err
 	}
-	if _, err := o.layout.Encode(firn.Parts{Tick: 1, Worker: o.worker, Shard: o.shard}); err != nil {
+	b, err := backfill.New(o.layout.Layout, o.worker, o.shard)
+	if err != nil {
 		return asUsage(err)
 	}
-	ids, err := o.readTimes(cmd)
-	if err != nil || len(ids) == 0 {
+	if err := o.readTimes(cmd, b); err != nil || len(b.IDs()) == 0 {
 		return err
 	}
-	if err := claim(ids); err != nil {
+	if err := claim(b); err != nil {
 		return err
 	}
-	return printIDs(cmd.OutOrStdout(), o.layout.Layout, ids, wantsJSON(cmd))
+	return printIDs(cmd.OutOrStdout(), o.layout.Layout, b.IDs(), wantsJSON(cmd))
 }
 
 // unclaimed is for a worker that is kept aside by other means than a store.
-func (o *backfillOptions) unclaimed(hasWorker bool) (func([]firn.ID) error, error) {
+func (o *backfillOptions) unclaimed(hasWorker bool) (func(*backfill.Backfill) error, error) {
 	switch {
 	case !o.layout.IsValid():
 		return nil, ui.Bad("--layout is missing").Hint("to list the presets: firn layout ls")
 	case !hasWorker && o.layout.Workers() > 1:
 		return nil, ui.Bad("--worker is missing").Hint("one that nobody has or ever had")
 	}
-	return func([]firn.ID) error { return nil }, nil
+	return func(*backfill.Backfill) error { return nil }, nil
 }
 
 // claiming finds out the layout of the pool, and returns what takes the worker.
-func (o *backfillOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bool) (func([]firn.ID) error, error) {
+func (o *backfillOptions) claiming(cmd *cobra.Command, set *settings, hasWorker bool) (func(*backfill.Backfill) error, error) {
 	name, said, err := set.Pool("")
 	if err != nil {
 		return nil, err
@@ -140,26 +135,14 @@ func (o *backfillOptions) claiming(cmd *cobra.Command, set *settings, hasWorker 
 		o.layout.Layout = info.Layout
 		return nil
 	})
-	return func(ids []firn.ID) error {
-		return withStore(cmd, func(s store.Store) error { return o.claim(cmd, s, name, ids) })
+	return func(b *backfill.Backfill) error {
+		return withStore(cmd, func(s store.Store) error { return claimWorker(cmd, s, name, b) })
 	}, err
 }
 
-// claim takes the worker for these ids, by a name that the same ids have again.
-func (o *backfillOptions) claim(cmd *cobra.Command, s store.Store, from string, ids []firn.ID) error {
-	sum, latest := sha256.New(), firn.Tick(0)
-	var eight [8]byte
-	for _, id := range ids {
-		binary.BigEndian.PutUint64(eight[:], uint64(id))
-		sum.Write(eight[:])
-		p, err := o.layout.Decode(id)
-		if err != nil {
-			return err
-		}
-		latest = max(latest, p.Tick)
-	}
-	name := hex.EncodeToString(sum.Sum(nil)[:8])
-	err := pool.ReserveBackfill(cmd.Context(), s, from, o.worker, name, o.layout.Time(latest))
+// claimWorker takes the worker for the ids.
+func claimWorker(cmd *cobra.Command, s store.Store, from string, b *backfill.Backfill) error {
+	err := b.Reserve(cmd.Context(), s, from)
 	var held *pool.BackfillError
 	switch {
 	case errors.As(err, &held) && held.Name == "":
@@ -174,57 +157,67 @@ func (o *backfillOptions) claim(cmd *cobra.Command, s store.Store, from string, 
 	return err
 }
 
-// neverHeld says which worker to take. Leases begin with the lowest, so the highest that
-// the store does not know is the one least likely to be wanted.
+// neverHeld says which worker to take.
 func neverHeld(cmd *cobra.Command, s store.Store, info pool.Info) string {
-	known, err := pool.Workers(cmd.Context(), s, info.Name)
-	if err != nil {
+	n, ok, err := backfill.FreeWorker(cmd.Context(), s, info)
+	switch {
+	case err != nil:
 		return "to see who had which: firn worker ls"
+	case !ok:
+		return "every worker was held, so there is none left for other ids in this pool; docs/past-ids.md says how one is kept out"
 	}
-	for n := info.Last; n >= info.First; n-- {
-		if !slices.ContainsFunc(known, func(w pool.Worker) bool { return w.Worker == n }) {
-			return fmt.Sprintf("nobody ever had worker %d, as far as the store knows: --worker %d", n, n)
-		}
-	}
-	return "every worker was held, so there is none left for other ids in this pool; docs/past-ids.md says how one is kept out"
+	return fmt.Sprintf("nobody ever had worker %d, as far as the store knows: --worker %d", n, n)
 }
 
 // readTimes makes an id for each line of the file.
-func (o *backfillOptions) readTimes(cmd *cobra.Command) ([]firn.ID, error) {
+func (o *backfillOptions) readTimes(cmd *cobra.Command, b *backfill.Backfill) error {
 	in, name := cmd.InOrStdin(), "standard input"
 	if o.times != "-" {
 		f, err := os.Open(o.times)
 		if err != nil {
-			return nil, ui.Bad("%w", err)
+			return ui.Bad("%w", err)
 		}
 		defer f.Close()
 		in, name = f, o.times
 	}
-	m := instants{layout: o.layout.Layout, worker: o.worker, shard: o.shard, latest: time.Now(), made: map[firn.Tick]int64{}}
 	var made atomic.Int64
 	show := ui.ShowProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), 0, &made)
 	defer show.Stop()
 	r := bufio.NewReaderSize(in, 64<<10)
-	var ids []firn.ID
 	for n := 1; ; n++ {
 		line, _, err := readLine(r)
 		switch {
 		case err != nil && !errors.Is(err, io.EOF):
-			return nil, ui.Failed("%s:%d: %w", name, n, err)
+			return ui.Failed("%s:%d: %w", name, n, err)
 		case err != nil && len(line) == 0:
-			return ids, nil
+			return nil
 		}
-		id, err := m.next(string(trimEnd(line)))
-		if err != nil {
-			var f *ui.Failure
-			if errors.As(err, &f) {
-				f.Err = fmt.Errorf("%s:%d: %w; nothing was printed", name, n, f.Err)
-			}
-			return nil, err
+		if f := addTime(b, string(trimEnd(line))); f != nil {
+			f.Err = fmt.Errorf("%s:%d: %w; nothing was printed", name, n, f.Err)
+			return f
 		}
-		ids = append(ids, id)
 		made.Add(1)
 	}
+}
+
+// addTime makes the id of a line, and says what to do where it cannot be made.
+func addTime(b *backfill.Backfill, text string) *ui.Failure {
+	at, ok := inspect.ParseTime(text)
+	if !ok {
+		return ui.Bad("%.60q is not a time", text).Hint("2012-03-03T13:01:20.453Z, 2012-03-03, or milliseconds since 1970")
+	}
+	_, err := b.Add(at)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, new(*backfill.FutureError)):
+		return ui.Bad("%.60s is still to come", text)
+	case errors.As(err, new(*backfill.EarlyError)):
+		return ui.Bad("%w", err).Hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, create one with an earlier epoch: docs/past-ids.md")
+	case errors.As(err, new(*backfill.FullError)):
+		return ui.Bad("%w", err).Hint("finer times; or the lines from this one on in a file of their own, with another --worker")
+	}
+	return ui.Bad("%w", err)
 }
 
 func trimEnd(line []byte) []byte {
@@ -232,40 +225,6 @@ func trimEnd(line []byte) []byte {
 		line = line[:len(line)-1]
 	}
 	return line
-}
-
-// instants makes ids of instants, in any order: the nth of a tick has the sequence n.
-type instants struct {
-	layout        firn.Layout
-	worker, shard int64
-	latest        time.Time           // none is after it
-	made          map[firn.Tick]int64 // how many ids there are of each tick
-}
-
-func (m *instants) next(text string) (firn.ID, error) {
-	at, ok := parseInstant(text)
-	switch {
-	case !ok:
-		return 0, ui.Bad("%.60q is not a time", text).Hint("2012-03-03T13:01:20.453Z, 2012-03-03, or milliseconds since 1970")
-	case at.After(m.latest):
-		return 0, ui.Bad("%s is still to come", text)
-	case at.Before(m.layout.Epoch()):
-		return 0, ui.Bad("layout %s begins at %s, after %s", layoutName(m.layout), m.layout.Epoch().Format(time.RFC3339Nano), at.UTC().Format(time.RFC3339Nano)).
-			Hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, create one with an earlier epoch: docs/past-ids.md")
-	}
-	tick := m.layout.Tick(at)
-	seq, _ := m.layout.Field("seq")
-	n := m.made[tick]
-	if n > seq.Max() {
-		return 0, ui.Bad("%s of one worker are of %s already, and there are no more in %s", phrase.Plural(int(n), "id"), m.layout.Time(tick).Format(time.RFC3339Nano), m.layout.Unit()).
-			Hint("finer times; or the lines from this one on in a file of their own, with another --worker")
-	}
-	id, err := m.layout.Encode(firn.Parts{Tick: tick, Worker: m.worker, Shard: m.shard, Seq: n})
-	if err != nil {
-		return 0, asUsage(err)
-	}
-	m.made[tick] = n + 1
-	return id, nil
 }
 
 // printIDs prints ids, one a line.

@@ -34,9 +34,10 @@ func newConfigCheck() *cobra.Command {
 and column. Without FILE that is the one that would be used: --config, FIRN_CONFIG,
 ./firn.yaml, $XDG_CONFIG_HOME/firn/firn.yaml (~/.config), /etc/firn/firn.yaml, the
 first that is there. The key files of public forms are read; nothing else is opened that
-the file names.
+the file names: firn doctor compares the file with the store.
 
-The exit code is 3 if there is a fault.`,
+The exit code is 3 if there is a fault. Two documents that could give the same text are a
+warning, which changes no exit code.`,
 		Example: `  firn config check
   firn config check /etc/firn/firn.yaml --json`,
 		Args: arguments(0, 1),
@@ -63,7 +64,9 @@ type faultLine struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
-	Fault  string `json:"fault"`
+	Fault  string `json:"fault,omitempty"`
+
+	Warning string `json:"warning,omitempty"` // instead of Fault
 }
 
 func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
@@ -77,7 +80,7 @@ func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
 	case errors.As(err, &wrong) && asJSON:
 		enc := json.NewEncoder(out)
 		for _, f := range wrong.Faults {
-			if err := enc.Encode(faultLine{path, f.Line, f.Column, f.Text}); err != nil {
+			if err := enc.Encode(faultLine{File: path, Line: f.Line, Column: f.Column, Fault: f.Text}); err != nil {
 				return err
 			}
 		}
@@ -85,13 +88,32 @@ func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
 		if _, err := fmt.Fprintln(out, wrong); err != nil {
 			return err
 		}
-	case err != nil || asJSON:
+	case err != nil:
 		return err
 	default:
+		if err := printTwins(path, c.Twins(), out, asJSON); err != nil || asJSON {
+			return err
+		}
 		_, err = fmt.Fprintf(out, "%s: ok: %s, %d series\n", path, phrase.Plural(len(c.Pools), "pool"), len(c.Series))
 		return err
 	}
 	return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s: %s", path, phrase.Plural(len(wrong.Faults), "fault"))}
+}
+
+// printTwins prints the warnings about documents that could give the same text.
+func printTwins(path string, all []config.Fault, out io.Writer, asJSON bool) error {
+	for _, f := range all {
+		var err error
+		if asJSON {
+			err = json.NewEncoder(out).Encode(faultLine{File: path, Line: f.Line, Column: f.Column, Warning: f.Text})
+		} else {
+			_, err = fmt.Fprintf(out, "%s:%d:%d: warning: %s\n", path, f.Line, f.Column, f.Text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newConfigShow() *cobra.Command {

@@ -17,8 +17,8 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
@@ -128,15 +128,12 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	if err != nil {
 		return nil, err
 	}
-	if o := &d.Options.Sequence; o.MaxUnused == 0 { // a short run has no more in hand than it prints
-		o.MaxUnused = int(max(min(n, block.DefaultMaxUnused), int64(o.Cache)))
-	}
-	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: ui.Warnings(errs), Hostname: hostname})
+	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: ui.Warnings(errs), Hostname: hostname, About: n})
 	if err != nil {
 		return nil, errors.Join(d.explain(err), closeStores())
 	}
 	if series.Began && d.Kind != config.Flake {
-		fmt.Fprintf(errs, "created the %s %s in %s: a new counter; %s shows those that were there\n", d.Kind, d.Name, fromurl.Redact(open.StoreText(d.URLs[0])), d.hints.compose("firn series ls"))
+		ui.PrintNote(errs, "created the %s %s in %s: a new counter; %s shows those that were there", d.Kind, d.Name, fromurl.Redact(open.StoreText(d.URLs[0])), d.hints.compose("firn series ls"))
 	}
 	out := &stream{source: ids, rate: plenty, close: func() error { return errors.Join(series.Close(), closeStores()) }}
 	switch {
@@ -194,10 +191,7 @@ func (d *drawing) explain(err error) error {
 		f = classify(err)
 	}
 	if m := d.missingOf(err); m != nil && d.Leasing == nil {
-		for _, text := range missingHints([]*missing{m}) {
-			f.Hint("%s", text)
-		}
-		return elsewhereFirst(err, f)
+		return elsewhereFirst(err, addHints(f, missingHints([]*missing{m})))
 	}
 	var copied *sqlite.CopyError
 	var file *lease.GrantFileError
@@ -224,13 +218,13 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &forgot) && d.Kind == config.Ticket && strings.HasSuffix(forgot.What, " stores have no record of it"):
 		return f.Hint("%s", d.partly()).Hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
-		hintRecover(f, url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, forgot == nil))
+		addHints(f, remedy.Counter(err, url, forgot == nil))
 		if note != "" {
 			f.Hint("%s", note)
 		}
 		return f
 	case errors.As(err, &lossySequence) && lossySequence.Since:
-		return hintRecover(f.Hint("to see why the store may lose writes: firn doctor"), url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+recoverCommand(url, true))
+		return addHints(f.Hint("to see why the store may lose writes: firn doctor"), remedy.Counter(err, url, true))
 	case errors.As(err, &lossySequence), errors.As(err, &lossyDocument):
 		return f.Hint("use a store that keeps what it acknowledged").
 			Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, on-lossy-store: may-repeat } }", d.Name, d.Kind).
@@ -253,7 +247,7 @@ func (d *drawing) explain(err error) error {
 // hintGone says what to do where the file of a store is not there.
 func (d *drawing) hintGone(f *ui.Failure, e *open.NoStoreError) *ui.Failure {
 	f.Code, f.Hints = ui.ExitFailed, nil
-	for _, text := range noFileHints(e.URL, withBackup(e.URL)) {
+	for _, text := range remedy.NoFile(e.URL, remedy.Backup(e.URL)) {
 		f.Hint("%s", text)
 	}
 	if d.Kind == config.Ticket {
@@ -289,7 +283,7 @@ func (d *drawing) recoverURL(err error) (url, note string) {
 	switch {
 	case url == "":
 		return "URL", fmt.Sprintf("URL is the one of the stores of %s that has the problem: %s. To see which one: firn doctor", d.Name, open.StoresText(d.Series))
-	case withoutPassword(url) != url:
+	case remedy.WithoutPassword(url) != url:
 		return "URL", fmt.Sprintf("URL is the store %s of %s, with its password, which is not shown", fromurl.Redact(url), d.Name)
 	}
 	return url, ""

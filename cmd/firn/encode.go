@@ -169,7 +169,7 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "now" {
 		return now, nil
 	}
-	if t, ok := parseInstant(text); ok {
+	if t, ok := inspect.ParseTime(text); ok {
 		return t, nil
 	}
 	if span := strings.TrimLeft(text, "+-"); len(span) == len(text)-1 {
@@ -187,17 +187,4 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, ui.Bad("--time: %q is not a time", text).
 		Hint("2026-01-01T00:00:00Z, 2026-01-01, now, -1h, or milliseconds since 1970")
-}
-
-// parseInstant reads an instant in any of the forms that are not from now.
-func parseInstant(text string) (time.Time, bool) {
-	if ms, err := strconv.ParseUint(text, 10, 63); err == nil {
-		return time.UnixMilli(int64(ms)), true
-	}
-	for _, form := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(form, text); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
@@ -34,13 +34,7 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	} else if text := refusalHint(f.Err); text != "" && cmd != nil && flagOf(cmd, "server") != nil {
 		f = &ui.Failure{Code: f.Code, Err: f.Err, Place: f.Place, Hints: []ui.Hint{{Text: text}}} // no command helps before
 	}
-	ui.PrintError(w, f.Err)
-	for _, line := range f.Place {
-		fmt.Fprintf(w, "firn:     %s\n", phrase.WithoutKeys(line))
-	}
-	for _, line := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(w, "firn: hint: %s\n", phrase.WithoutKeys(line))
-	}
+	ui.PrintFailure(w, f, hinter{cmd}.lines(f), factsOfError(f.Err))
 	return f.Code
 }
 
@@ -56,11 +50,13 @@ func classify(err error) *ui.Failure {
 	if f := poolFailure(err, poolPlace{}); f != nil {
 		return f
 	}
-	f := ui.Failed("%w", err)
+	f := ui.Failed("%w", ui.Rename(phrase.Reason(err), err))
 	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *lease.ClockError
+	var fresh *lease.FreshError
+	var away *lease.AwayError
 	var noDir *sqlite.MissingDirectoryError
 	switch {
 	case errors.As(err, &noDir):
@@ -82,7 +78,11 @@ func classify(err error) *ui.Failure {
 		f.Code = ui.ExitUsage
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
-		return f.Hint("set this host's clock")
+		return f.Hint("%s", remedy.Clocks)
+	case errors.As(err, &fresh):
+		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
+	case errors.As(err, &away):
+		return f.Hint("check that the store runs and that this host reaches it")
 	}
 	return f
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -40,25 +39,6 @@ func FuzzParseTime(f *testing.F) {
 	})
 }
 
-// FuzzParseDuration reads any duration: what is read is written as it is read again.
-func FuzzParseDuration(f *testing.F) {
-	for _, s := range []string{"5m", "1h0m0s", "-1s", "5", "1.5h", "9223372036854775807ns", "2562047h47m16.854775807s"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		d, err := config.ParseDuration(text)
-		if err != nil {
-			if d != 0 {
-				t.Fatalf("%q: %s beside %v", text, d, err)
-			}
-			return
-		}
-		if again, err := config.ParseDuration(phrase.Duration(d)); d < 0 || err != nil || again != d {
-			t.Fatalf("%q: %s is written %s and read as %s, %v", text, d, phrase.Duration(d), again, err)
-		}
-	})
-}
-
 // FuzzParseListen reads any address to listen on: it is written as it is read again.
 func FuzzParseListen(f *testing.F) {
 	for _, s := range []string{"off", "unix:/x", "unix:", ":6380", "127.0.0.1:0", "[::1%lo]:6380", "6380", "a:65536", "[a]:1", "a:00001"} {
@@ -84,8 +64,7 @@ func FuzzParseListen(f *testing.F) {
 	})
 }
 
-// FuzzFlags reads what names workers, shards, servers and forms, and the hash of a
-// token. A key or a password is in no error.
+// FuzzFlags reads what names workers, shards, servers and forms. A key or a password is in no error.
 func FuzzFlags(f *testing.F) {
 	for _, s := range []string{
 		"1024", "512-1023", "0-9223372036854775807", "5-4", "0-9,12", "1-2147483647", "a=postgres://u:s3cr3t@h/d", "a=postgres://u:s3cr3t@h:x/d b",
@@ -112,9 +91,6 @@ func FuzzFlags(f *testing.F) {
 			t.Fatalf("%q is no form", text)
 		} else {
 			form.Check()
-		}
-		if hash, err := config.ParseHash(text); err != nil && hash != [32]byte{} {
-			t.Fatalf("%q: %x beside %v", text, hash, err)
 		}
 		var s serverFlag
 		if err := s.Set(text); err == nil && len(s.servers) == 0 {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/store/open"
+	"github.com/firn-id/firn/pool"
 )
 
 // This file composes hints. People type what a hint says, so each firn command in one has
@@ -46,9 +46,6 @@ func (h hinter) line(f *ui.Failure) string { return strings.Join(h.lines(f), "; 
 
 // mention finds what may be a command of firn's.
 var mention = regexp.MustCompile(`\bfirn [a-z]`)
-
-// maskedNote explains the placeholder of a URL that is not shown.
-const maskedNote = "; URL is the one that you gave: it has a password, which is not shown"
 
 // composing is held while a hint is composed: looking through commands and flags sorts
 // them, and a server composes hints in many goroutines.
@@ -91,7 +88,7 @@ func (h hinter) compose(text string) string {
 		return b.String()
 	}
 	line := strings.TrimRight(b.String(), "\n") // a text of whole lines stays one
-	return line + maskedNote + b.String()[len(line):]
+	return line + remedy.MaskedNote + b.String()[len(line):]
 }
 
 // commandAt returns the command whose path a text begins with, and how long that is; nil
@@ -154,7 +151,7 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 			}
 			shown := value
 			if isAddress(f) {
-				shown = withoutPassword(value)
+				shown = remedy.WithoutPassword(value)
 			}
 			masked = masked || shown != value
 			flags += " --" + f.Name + " " + phrase.ShellWord(shown)
@@ -189,7 +186,7 @@ func (h hinter) repeats(f *pflag.Flag, to *cobra.Command) bool {
 		// To a command that makes a pool safe, a short budget would say that no process
 		// had a longer one.
 		budget, err := time.ParseDuration(f.Value.String())
-		return err == nil && budget > term.OutageDurable
+		return err == nil && budget > pool.DefaultOutage
 	}
 	_, ofPool := f.Value.(*knobFlag)
 	_, ofSeries := f.Value.(*seriesFlag)
@@ -237,19 +234,6 @@ func (h hinter) values(f *pflag.Flag) []string {
 		return v.GetSlice()
 	}
 	return []string{f.Value.String()}
-}
-
-// withoutPassword is a URL, or NAME=URL, as a hint may show it. A URL with its password
-// taken out would be of another user or database for some drivers, so none is shown: what
-// a person types without reading is refused.
-func withoutPassword(value string) string {
-	if open.Redact(value) == value {
-		return value
-	}
-	if name, _, ok := strings.Cut(value, "="); ok && !strings.ContainsAny(name, ":/?") {
-		return name + "=URL"
-	}
-	return "URL"
 }
 
 // saidFlag finds a flag of the failed command with its value: "to wait: --wait 1m".

@@ -281,6 +281,9 @@ func TestHintsOfAnEmptiedFile(t *testing.T) {
 			t.Error(text)
 		}
 	}
+	// Who has decided already that the file is lost is told the rest at once.
+	refusedWith(t, []string{"store", "recover", "--lost", "--yes", "--store", url}, "--lost: the file "+path+" is there, and is empty",
+		"put the backup back", "only if there is no backup: rm "+path+"; firn store recover --store "+url+" --lost")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/sqlite"
@@ -223,7 +224,7 @@ func TestHintsShowNoPassword(t *testing.T) {
 			if words[len(words)-1] == "--help" {
 				continue
 			}
-			if joined := strings.Join(words, " "); !strings.Contains(joined, "--store URL") && !strings.Contains(joined, "--server a=URL") || !strings.Contains(errs, maskedNote[2:]) {
+			if joined := strings.Join(words, " "); !strings.Contains(joined, "--store URL") && !strings.Contains(joined, "--server a=URL") || !strings.Contains(errs, remedy.MaskedNote[2:]) {
 				t.Errorf("%q: %s\n%s", args, joined, errs)
 			}
 			if _, _, code := called(t, words...); code != ui.ExitUsage {

@@ -194,7 +194,7 @@ var mishaps = []mishap{
 		kill(t, -e.PID, syscall.SIGSTOP)
 		h.signal(t, syscall.SIGSTOP)
 	}},
-	{name: "store locked", code: exitStopped, says: "firn: error: %s has to stop: no ids after 20", happens: lockStore},
+	{name: "store locked", code: exitStopped, says: "firn: error: %s has to stop: no ids since 20", happens: lockStore},
 	{
 		name: "store removed", code: exitStopped, says: "firn: error: %s has to stop: sqlite:", refused: true,
 		happens: func(t *testing.T, store string, _ *hold, _ holdEvent) {

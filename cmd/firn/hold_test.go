@@ -82,7 +82,8 @@ func TestVerdict(t *testing.T) {
 		{"at the horizon", &lease.OutageError{}, 100 * time.Millisecond, 0, "the store does not answer"},
 		{"beyond it", &lease.OutageError{}, -time.Minute, 0, "the store does not answer"},
 		{"forgotten", &store.ForgotError{Store: "sqlite:ids.db"}, time.Minute, 0, "\nfirn: hint: if there is a backup: stop all processes that use the store, put the backup back, then: firn store recover"},
-		{"clock", &lease.StepError{Offset: time.Hour}, time.Minute, 0, "the system's clock has stepped by 1h0m0s"},
+		{"clock", &lease.StepError{Offset: time.Hour}, time.Minute, 0, "the system's clock has stepped by 1h0m0s\n"},
+		{"late", &lease.LateError{}, time.Minute, 2 * time.Second, "it was not extended in time, because this process or its host was paused, or the store is slow\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) { // in which no time passes
 			h := &holding{args: []string{"app", "-x"}, grace: 2 * time.Second, horizon: time.Now().Add(tt.left)}

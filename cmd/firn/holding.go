@@ -17,6 +17,7 @@ import (
 
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -35,26 +36,6 @@ type holding struct {
 
 	horizon time.Time // highest seen
 	why     string    // it was stopped, if it was
-}
-
-// await returns when enough is left of the grant to run COMMAND: a store that was
-// slow to answer may have used it up.
-func (h *holding) await(ctx context.Context, wait time.Duration) error {
-	once, cancel := context.WithCancel(ctx)
-	cancel()
-	for began := time.Now(); ; {
-		err := h.held.Watch(once, h.grace+holdMargin)
-		var outage *lease.OutageError
-		var late *lease.LateError
-		if !errors.As(err, &outage) && !errors.As(err, &late) || time.Since(began) > wait {
-			return noWorker(err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(holdLook):
-		}
-	}
 }
 
 // run runs COMMAND, and returns its exit status when nothing is left of it.
@@ -95,19 +76,18 @@ func (h *holding) run(ctx context.Context, path string, signals <-chan os.Signal
 	return status, nil
 }
 
-// watch keeps COMMAND on the leash of the grant, and stops it where the grant is about to
-// end.
+// watch keeps COMMAND on the leash of the grant, and stops it when it has to stop.
 func (h *holding) watch(ctx context.Context) {
-	trouble := make(chan error, 1)
-	go func() { trouble <- h.held.Watch(ctx, h.grace+holdMargin) }()
 	look := time.NewTicker(holdLook)
 	defer look.Stop()
+	done := h.held.Done()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case err := <-trouble:
-			h.stop(err)
+		case <-done:
+			done = nil
+			h.stop(h.held.Err())
 		case <-look.C:
 			if horizon := h.held.State().EndsAt; horizon.After(h.horizon) {
 				h.horizon = horizon
@@ -119,10 +99,7 @@ func (h *holding) watch(ctx context.Context) {
 
 // stop stops COMMAND, and says why.
 func (h *holding) stop(err error) {
-	if err == nil {
-		return // the watch is over
-	}
-	h.why = phrase.WithoutPackage(err.Error())
+	h.why = phrase.Reason(err)
 	f, left := h.verdict(err)
 	h.program.Stop(left)
 	report(h.errs, h.cmd, f)
@@ -131,7 +108,7 @@ func (h *holding) stop(err error) {
 // verdict is how to say that COMMAND has to stop, and how long it has for that.
 func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 	f := classify(err)
-	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.WithoutPackage(err.Error()))
+	f.Err = fmt.Errorf("%s has to stop: %s", h.args[0], phrase.Reason(err))
 	var lost *lease.LostError
 	var forgot *store.ForgotError
 	var other *store.OtherStoreError
@@ -141,7 +118,7 @@ func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 		f = f.Hint("to see who has it: firn worker ls")
 	case errors.As(err, &forgot):
 		url := cmp.Or(h.store, forgot.Store)
-		return hintRecover(f, url, "stop all processes that use the store, then: "+recoverCommand(url, false)), 0
+		return hintLost(f, url, "stop all processes that use the store, then: "+remedy.Recover(url, false)), 0
 	case errors.As(err, &other):
 		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/picture"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/plan"
 )
 
 func newLayout() *cobra.Command {
@@ -104,28 +105,19 @@ func factsOf(l firn.Layout, now time.Time) layoutFacts {
 	f := layoutFacts{
 		of: l, Layout: layoutName(l), Spec: spec, Bits: strings.Join(widths, "/"), Tick: unit,
 		Epoch: l.Epoch().Format(time.RFC3339Nano), End: l.End().Format(time.RFC3339Nano),
-		YearsLeft: float64(int(yearsBetween(now, l.End())*10)) / 10,
+		YearsLeft: float64(int(plan.YearsBetween(now, l.End())*10)) / 10,
 		Rate:      l.Rate(), Workers: l.Workers(), Shards: l.Shards(), Ordered: l.Ordered(),
 		Safe53: l.Safe53().Format(time.RFC3339Nano),
 	}
 	if !l.End().After(now) {
 		f.Warnings = append(f.Warnings, "it has ended: it makes no ids any more")
-	} else if f.YearsLeft < fewYears {
+	} else if f.YearsLeft < plan.FewYears {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("it ends in %.1f years", f.YearsLeft))
 	}
 	if !f.Ordered {
 		f.Warnings = append(f.Warnings, "its ids do not sort by time")
 	}
 	return f
-}
-
-// fewYears is when a layout's end is near: moving a live system to another
-// layout takes years, not days.
-const fewYears = 10
-
-func yearsBetween(from, to time.Time) float64 {
-	const year = 365.2425 * 24 * 60 * 60
-	return float64(to.Unix()-from.Unix()) / year
 }
 
 func listLayouts(out io.Writer, asJSON bool, now time.Time) error {

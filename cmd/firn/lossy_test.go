@@ -33,6 +33,15 @@ func TestLossySeries(t *testing.T) {
 	firn(0, "R001\nR002\nR003\n", append(next, "-n", "3")...)
 	firn(0, "firn: warning: best effort: the store can forget a write it acknowledged, and then texts repeat: series invoice, ", next...)
 
+	// What was said when a series was created speaks for no process that draws from it.
+	firn(1, "hint: the same for a series that firn.yaml does not list: --on-lossy-store may-repeat", "next", "invoice")
+	firn(0, "created the sequence orders", "series", "create", "orders", "--kind", "sequence", "--on-lossy-store", "may-repeat")
+	firn(1, "hint: the same for a series that firn.yaml does not list: --on-lossy-store may-repeat", "next", "orders")
+	firn(0, "1\n", "next", "orders", "--on-lossy-store", "may-repeat")
+	for _, name := range []string{"orders", "invoice"} {
+		firn(0, `"on_lossy_store":"may-repeat"`, "series", "show", name, "--json")
+	}
+
 	server.Kill(t)
 	server.Start(t)
 	firn(1, `series "invoice" has stopped: the store may have forgotten its last numbers`, next...)

@@ -1,13 +1,13 @@
 // Command firn makes 64-bit ids, says what is in one, and looks after the leases
 // behind them.
 //
-// Data goes to standard output; errors, hints and warnings to standard error.
-// The exit code is 0, 1 if it failed, 2 if what it was given is wrong, and 3 if
-// a check found a problem.
+// Data goes to standard output; errors, hints and warnings to standard error, as
+// JSON with --json. docs/exit-codes.md has the exit codes.
 //
 // Each subcommand is a file of its name. What they share:
 //
-//	root.go fail.go variables.go      flags of all, what an error says, which FIRN_ variables each reads
+//	root.go fail.go errorfacts.go     flags of all, what an error says, and what it says as JSON
+//	variables.go                      which FIRN_ variables each reads
 //	settings.go settingflags.go       the settings of package config, from flags and variables
 //	hints.go                          commands in hints: completed with the store, config and servers
 //	settingerrors.go poolerrors.go hintpool.go missing.go servehints.go   what to do, by error
@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/firn-id/firn/internal/leash"
@@ -42,7 +43,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetArgs(withStatement(args))
 	root.SetIn(in)
 	root.SetOut(ui.Output{Writer: out})
-	root.SetErr(errs)
+	messages := &ui.Messages{Writer: errs, AsJSON: asksForJSON(args)}
+	root.SetErr(messages)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	cmd, err := root.ExecuteContextC(ctx)
@@ -50,5 +52,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	if asked := cmd.Context(); asked != nil { // nil where no command was found
 		err = ui.Signalled(asked, err)
 	}
-	return report(errs, cmd, err)
+	return report(messages, cmd, err)
+}
+
+// asksForJSON reports whether a command line has --json. It decides how an error is printed that
+// comes before the flags are read; afterwards [prepare] does.
+func asksForJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -106,7 +106,7 @@ unusable for now, how long ids continue while the store is away, and when its id
 				return err
 			}
 			return withStore(cmd, func(s store.Store) error {
-				line, err := lookAtPool(cmd.Context(), s, name, time.Now())
+				line, err := lookAtPool(cmd.Context(), s, name)
 				if err != nil {
 					return err
 				}
@@ -158,7 +158,7 @@ const (
 // poolLineOf is what a pool's record says.
 func poolLineOf(i pool.Info) poolLine {
 	l := poolLine{
-		Pool: i.Name, ID: i.ID, Layout: layoutName(i.Layout), Workers: term.Range{First: i.First, Last: i.Last}.String(), GivingUp: i.GivingUp,
+		Pool: i.Name, ID: i.ID, Layout: layoutName(i.Layout), Workers: remedy.Range(i), GivingUp: i.GivingUp,
 		OutageLimit: i.OutageLimit.Seconds(), MayRepeat: i.MayRepeat, Lossy: i.Lossy, Store: i.Store,
 	}
 	if i.StartsAt.After(time.Now()) {
@@ -168,72 +168,27 @@ func poolLineOf(i pool.Info) poolLine {
 }
 
 // lookAtPool reads a pool and its workers.
-func lookAtPool(ctx context.Context, s store.Store, name string, now time.Time) (poolLine, error) {
-	info, err := pool.Show(ctx, s, name)
+func lookAtPool(ctx context.Context, s store.Store, name string) (poolLine, error) {
+	info, used, err := pool.Use(ctx, s, name, time.Now())
 	if err != nil {
 		return poolLine{}, open.Crowded(ctx, s, err, &config.LeaseOptions{})
 	}
-	line := poolLineOf(info)
-	if err := line.count(ctx, s, info, now); err != nil {
-		return line, err
+	l := poolLineOf(info)
+	l.standing(used)
+	l.Held, l.Free, l.Unusable = &used.Held, &used.Free, &used.Unusable
+	l.soon, l.UnusableUntil = used.UnusableUntil, phrase.Instant(used.UnusableUntil)
+	if used.Unknown > 0 {
+		l.Unknown = &used.Unknown
 	}
-	return line, line.standing(ctx, s, info)
+	return l, nil
 }
 
-// count counts who has which worker.
-func (l *poolLine) count(ctx context.Context, s store.Store, info pool.Info, now time.Time) error {
-	workers, err := pool.Workers(ctx, s, info.Name)
-	if err != nil {
-		return err
+// standing says how long ids continue without the store, and whether this is the pool's store.
+func (l *poolLine) standing(used pool.Usage) {
+	l.Outage, l.StartDelay = used.Outage.Seconds(), used.StartDelay.Seconds()
+	if l.State, l.Here = poolUsable, used.Elsewhere; l.Here != "" {
+		l.State = poolElsewhere
 	}
-	var held, unusable, unknown int64
-	for _, w := range workers {
-		switch {
-		case w.Worker < info.First || w.Worker > info.Last:
-		case w.State == pool.WorkerHeld:
-			held++
-		case w.State == pool.WorkerUnknown:
-			unknown++
-		case w.Horizon.After(now):
-			unusable++
-			if w.Horizon.After(l.soon) {
-				l.soon, l.UnusableUntil = w.Horizon, phrase.Instant(w.Horizon)
-			}
-		}
-	}
-	free := info.Workers() - held - unusable - unknown
-	l.Held, l.Free, l.Unusable = &held, &free, &unusable
-	if unknown > 0 {
-		l.Unknown = &unknown
-	}
-	return nil
-}
-
-// standing says whether the pool was made in this store, how long ids continue without the
-// store, and how long each process waits that starts on a store that can lose writes.
-func (l *poolLine) standing(ctx context.Context, s store.Store, info pool.Info) error {
-	durability, err := s.Durability(ctx)
-	if err != nil {
-		return err
-	}
-	rec, err := s.Get(ctx, term.KeyPool(info.Name))
-	if err != nil {
-		return err
-	}
-	record, err := term.ReadPool(rec)
-	if err != nil {
-		return err
-	}
-	if l.State = poolUsable; record.Elsewhere(durability.Identity) {
-		l.State, l.Here = poolElsewhere, durability.Identity
-	}
-	rules := term.Default(info.Name, info.Layout, durability)
-	lossy := !durability.Durable || info.Lossy != ""
-	l.Outage = rules.Budget(record, lossy).Seconds()
-	if lossy {
-		l.StartDelay = startDelay(&rules, record).Seconds()
-	}
-	return nil
 }
 
 func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) error {
@@ -243,7 +198,7 @@ func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) e
 	}
 	var lines []poolLine
 	for _, info := range all {
-		line, err := lookAtPool(ctx, s, info.Name, time.Now())
+		line, err := lookAtPool(ctx, s, info.Name)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -87,7 +88,7 @@ func addPoolOptions(cmd *cobra.Command, mayRepeat *[]string, yes *bool) {
 	for _, f := range []struct{ name, usage string }{
 		{"layout", "the layout of the pool's ids, which never changes: a preset or a spec (" + layoutName(firn.Default()) + ")"},
 		{"workers", "the pool's workers, such as 0-255 (all that the layout has)"},
-		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + phrase.Duration(term.OutageDurable) + ")"},
+		{"outage", "the longest time that any process of the pool may ever make ids while the store is away (" + phrase.Duration(pool.DefaultOutage) + ")"},
 	} {
 		cmd.Flags().Var(&knobFlag{Key: config.KeyNamed(config.LeaseKeys, f.name)}, f.name, f.usage)
 	}
@@ -154,9 +155,11 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	}
 	line := poolLineOf(info)
 	line.Created = &info.Created
-	if err := line.standing(ctx, s, info); err != nil {
+	_, used, err := pool.Use(ctx, s, name, time.Now())
+	if err != nil {
 		return err
 	}
+	line.standing(used)
 	out := cmd.OutOrStdout()
 	if verb == "ensure" && !wantsJSON(cmd) {
 		out = cmd.ErrOrStderr() // it stands before a program, whose standard output is its own
@@ -203,7 +206,7 @@ func explainCreating(l *config.Leasing, ctx context.Context, s store.Store, err 
 	case errors.As(err, &exists):
 		return alreadyExists(l, exists, opts)
 	case errors.As(err, &remains):
-		return ui.Failed("%w", err).Hint("%s", ensureLost(l.Pool, open.LeftTo(ctx, s, l.Pool, opts.Layout), poolPlace{from: l.From}))
+		return ui.Failed("%w", err).Hint("%s", ensureLost(l.Pool, open.LeftTo(ctx, s, l.Pool, opts.Layout), l.From))
 	case errors.As(err, &overlap) && verb == "ensure":
 		if left := open.LeftTo(ctx, s, l.Pool, opts.Layout); left != "" && left != wanted(opts) {
 			return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.Pool, overlap.Other.Name, overlap.Same), err)).
@@ -212,7 +215,7 @@ func explainCreating(l *config.Leasing, ctx context.Context, s store.Store, err 
 	}
 	if errors.As(err, &overlap) && opts.Workers == 0 && overlap.Layout != overlap.Other.Layout {
 		if e := open.CrowdedPool(ctx, s, l.Pool, opts.Layout); e != nil && e.Free == "" && e.InOther != nil {
-			return ui.Failed("%w", err).Hint("%s", crowdedWays(e, l.Pool, poolPlace{from: l.From}))
+			return ui.Failed("%w", err).Hint("%s", remedy.Beside(e, l.Pool, l.From))
 		}
 	}
 	if errors.As(err, &overlap) {
@@ -240,7 +243,7 @@ func asItIs(l *config.Leasing, f *ui.Failure, e *pool.OptionError, there pool.In
 		}
 		return f
 	}
-	if there.OutageLimit >= term.OutageDurable { // less is no option of ensure
+	if there.OutageLimit >= pool.DefaultOutage { // less is no option of ensure
 		f.Hint("to leave the pool as it is: firn pool ensure %s --outage %s", name, phrase.Duration(there.OutageLimit))
 	}
 	return f.Hint("%s", shorterOutage(l, there.OutageLimit))
@@ -254,13 +257,13 @@ func alreadyExists(l *config.Leasing, e *pool.ExistsError, opts *pool.Options) e
 	if opts.Layout.IsValid() && opts.Layout != e.Info.Layout {
 		same += " --layout " + phrase.ShellWord(layoutName(e.Info.Layout))
 	}
-	if have := (term.Range{First: e.Info.First, Last: e.Info.Last}).String(); opts.Workers > 0 && wanted(opts) != have {
+	if have := remedy.Range(e.Info); opts.Workers > 0 && wanted(opts) != have {
 		same += " --workers " + have
 	}
 	const rule = "a pool is created in the step that creates the database. In a step that starts a program, creating it makes the same ids again after the store was lost: there use nothing"
 	switch limit := e.Info.OutageLimit; {
 	case opts.Outage <= limit:
-	case limit < term.OutageDurable: // less is no option of ensure
+	case limit < pool.DefaultOutage: // less is no option of ensure
 		return f.Hint("%s", rule)
 	default:
 		same += " --outage " + phrase.Duration(limit)
@@ -273,7 +276,7 @@ func wanted(o *pool.Options) string {
 	if o.Workers == 0 {
 		return ""
 	}
-	return term.Range{First: o.First, Last: o.First + o.Workers - 1}.String()
+	return fmt.Sprintf("%d-%d", o.First, o.First+o.Workers-1)
 }
 
 // alreadyThere returns the error of creating a pool that is there, before anybody is asked
@@ -296,7 +299,7 @@ func askNew(ctx context.Context, cmd *cobra.Command, name, at string, place pool
 	p := ui.PersonAt(cmd)
 	if p == nil {
 		return ui.Bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at).
-			Hint("if it may have existed: firn pool ensure %s%s", phrase.ShellWord(name), place.ensureNote()).
+			Hint("if it may have existed: firn pool ensure %s%s", phrase.ShellWord(name), remedy.EnsureNote(place.from)).
 			Hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", phrase.ShellWord(name))
 	}
 	return p.Agree(ctx, fmt.Sprintf("Create pool %q in %s? Only if it never existed there, nor in a database this one was restored from", name, at))
@@ -381,8 +384,7 @@ func overlapping(e *pool.OverlapError, verb, free string) error {
 // not given up; nil if the other one leases them. To take them now is refused, so no hint
 // says that.
 func notGivenUp(e *pool.OverlapError) error {
-	same, err := term.ParseRange(e.Same, e.Other.Layout)
-	if _, leased := same.Common(term.Range{First: e.Other.First, Last: e.Other.Last}); err != nil || leased {
+	if e.Leased() {
 		return nil
 	}
 	other := phrase.ShellWord(e.Other.Name)

@@ -13,6 +13,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -30,18 +31,6 @@ type poolPlace struct {
 
 	looks  bool // the command makes no ids: a name that is nearly a pool's is taken for a mistyped one
 	serves bool // a server, which takes the pool of a series of the file from there
-}
-
-// setting is what a person leaves out who wants another value of a setting.
-func (p poolPlace) setting(name string) string {
-	switch from := p.from[name]; {
-	case from == "" || from == config.Default || strings.HasPrefix(from, "--"):
-		return "--" + name
-	case strings.Contains(from, ":"):
-		return name + " of " + from
-	default:
-		return from
-	}
 }
 
 // poolFailure returns what to say of an error about a pool, or nil if it is none.
@@ -64,7 +53,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	switch {
 	case errors.As(err, &lost):
 		return ui.Failed("%w", ui.Rename(fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, phrase.Plural(lost.Workers, "record")), lost)).
-			Hint("restore a backup, then: %s; or, if there is none, %s", recoverCommand(at.url, false), ensureLost(lost.Pool, lost.Left, at))
+			Hint("restore a backup, then: %s; or, if there is none, %s", remedy.Recover(at.url, false), ensureLost(lost.Pool, lost.Left, at.from))
 	case errors.As(err, &missing):
 		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
@@ -74,14 +63,14 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 		return ui.Failed("%w", ui.Rename(text, err)).HintFlag("wait", "to wait until then: --wait %s", phrase.Duration(left))
 	case errors.As(err, &layout):
 		return ui.Bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
-			Hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", at.setting("layout"))
+			Hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", remedy.Setting(at.from, "layout"))
 	case errors.As(err, &worker):
 		how := fmt.Sprintf("widen the pool, which is refused where another pool has one of the workers: firn pool set %s --workers %d-%d",
 			phrase.ShellWord(worker.Pool), min(worker.First, worker.Worker), max(worker.Last, worker.Worker))
 		if errors.As(err, &room) {
 			how = wayOut(room, worker.Pool)
 		}
-		return ui.Bad("%w", ui.Rename(outside(err, worker), err)).Hint("leave out %s to take any free one, or %s", at.setting("worker"), how)
+		return ui.Bad("%w", ui.Rename(outside(err, worker), err)).Hint("leave out %s to take any free one, or %s", remedy.Setting(at.from, "worker"), how)
 	case errors.As(err, &other):
 		return otherStore(err, other, at.url)
 	}
@@ -89,23 +78,13 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 }
 
 // ensureLost says how a pool is created that was lost, with the workers that are left to it.
-func ensureLost(name, left string, at poolPlace) string {
+func ensureLost(name, left string, from map[string]string) string {
 	flag := ""
 	if left != "" {
 		flag = " --workers " + left
-		at.from = map[string]string{"workers": "--workers"}
+		from = map[string]string{"workers": "--workers"}
 	}
-	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s%s", phrase.ShellWord(name), flag, at.ensureNote())
-}
-
-// ensureNote says what follows where a pool is ensured. Nobody but a person knows which
-// workers a lost pool had that neither firn.yaml nor a flag names: with more than those it
-// could repeat the ids of a pool in another store.
-func (p poolPlace) ensureNote() string {
-	if from := p.from["workers"]; from != "" && from != config.Default {
-		return " (ids start about 5 min later)"
-	}
-	return " (ids start about 5 min later, and with all workers of the layout: if the pool had fewer, name them in that command)"
+	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s%s", phrase.ShellWord(name), flag, remedy.EnsureNote(from))
 }
 
 // otherStore says what to do about a store whose records were made in another one.
@@ -113,9 +92,9 @@ func otherStore(err error, e *store.OtherStoreError, at string) *ui.Failure {
 	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
 	return ui.Failed("%w", ui.Rename(text, err)).
 		Hint("if the other store is still there, use that one: two stores with the same records make the same ids").
-		Hint("only if the other store is gone for good: stop all processes that use this one, then: %s", recoverCommand(at, !strings.HasPrefix(e.What, "pool "))).
+		Hint("only if the other store is gone for good: stop all processes that use this one, then: %s", remedy.Recover(at, !strings.HasPrefix(e.What, "pool "))).
 		Hint("only if this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache: the same command").
-		Hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", storeFlag(at))
+		Hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", remedy.StoreFlag(at))
 }
 
 // missingPool says which pools there are, and how one is created. Where anything says that
@@ -124,7 +103,7 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure
 	name, where := phrase.ShellWord(e.Pool), storeAt(at.url)
 	if e.Creating {
 		return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q of %s is not created yet: that has begun, and has not ended", e.Pool, where), e)).
-			Hint("if nobody is creating it at this moment: firn pool ensure %s%s", name, at.ensureNote())
+			Hint("if nobody is creating it at this moment: firn pool ensure %s%s", name, remedy.EnsureNote(at.from))
 	}
 	text := fmt.Sprintf("%s has no pool %q", where, e.Pool)
 	use := ""
@@ -152,12 +131,12 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure
 	}
 	var beside *open.CrowdedError
 	if errors.As(err, &beside) {
-		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", crowdedWays(beside, e.Pool, at))
+		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", remedy.Beside(beside, e.Pool, at.from))
 	}
 	return ui.Failed("%w", ui.Rename(text, e)).HintAsking(
-		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, at.ensureNote()),
+		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, remedy.EnsureNote(at.from)),
 		fmt.Sprintf("%sIf this database was restored, or you are not sure: firn pool ensure %s%s. Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --new",
-			use, name, at.ensureNote(), e.Pool, name))
+			use, name, remedy.EnsureNote(at.from), e.Pool, name))
 }
 
 // other asks whether this is the store of the other programs: nothing in an empty one says that
@@ -248,12 +227,3 @@ func (s *settings) origins(err error) map[string]string {
 
 // saidBy reports whether a flag was given on the command line.
 func saidBy(f *pflag.Flag) bool { return f.Changed && len(f.Annotations[fromVariable]) == 0 }
-
-// storeFlag is the --store of a hint that has to name its store, whoever types it. A URL
-// with a password is left to the composer of hints, which repeats a flag that was given.
-func storeFlag(url string) string {
-	if url == "" || withoutPassword(url) != url {
-		return ""
-	}
-	return " --store " + phrase.ShellWord(url)
-}

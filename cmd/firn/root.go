@@ -23,7 +23,10 @@ func newRoot() *cobra.Command {
 It reads the ids of other systems too.
 
 The settings of a store, its pools and series can be in firn.yaml, or in variables, each
-for the flag of its name: firn config show prints each setting and where it comes from.`,
+for the flag of its name: firn config show prints each setting and where it comes from.
+
+The exit code is 0, 1 if it failed, 2 if what it was given is wrong, 3 if a check found a
+problem. With --json an error is JSON too, on standard error: docs/exit-codes.md.`,
 		Example: `  firn next -n 3
   firn decode 175928847299117063
   firn layout show twitter`,
@@ -37,7 +40,7 @@ for the flag of its name: firn config show prints each setting and where it come
 	}
 	root.SetVersionTemplate("firn {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().Bool("json", false, "print JSON, one object a line")
+	root.PersistentFlags().Bool("json", false, "print JSON, one object a line, also of errors")
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
 	root.AddCommand(newNext(), newDecode(), newEncode(), newBackfill(), newVerify(), newPlan(), newLayout(), newPublic())
 	root.AddCommand(newRun(), newServe(), newToken())

@@ -20,9 +20,9 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
 
@@ -146,7 +146,7 @@ func (o *holdOptions) load(cmd *cobra.Command) error {
 	o.json = wantsJSON(cmd)
 	opts := &o.leasing.Options
 	opts.Lanes, opts.GrantFile = 1, ""                // of a pool that firn's own generators share
-	outage := cmp.Or(opts.Outage, term.OutageDurable) // or less, as the pool will say
+	outage := cmp.Or(opts.Outage, pool.DefaultOutage) // or less, as the pool will say
 	if most := mostGrace(outage); o.grace < 0 || o.grace > most && cmd.Flags().Changed("grace") {
 		return ui.Bad("--grace %s: with an outage budget of %s it is 0 to %s", o.grace, phrase.Duration(outage), most)
 	}
@@ -180,12 +180,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return ui.Signalled(asked, noWorker(explainLease(o.leasing, err)))
 	}
-	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: open.StoreText(o.leasing.URL), grace: min(o.grace, mostGrace(held.State().Budget))}
-	status := 0
-	if err = ui.Signalled(asked, h.await(asked, cmp.Or(o.leasing.Options.Wait, term.Wait))); err == nil {
-		stop() // from now on signals are COMMAND's
-		status, err = h.run(ctx, path, signals)
-	}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: open.StoreText(o.leasing.URL), grace: min(o.grace, held.Grace()-holdMargin)}
+	stop() // from now on signals are COMMAND's
+	status, err := h.run(ctx, path, signals)
 	if closeErr := held.Close(); closeErr != nil {
 		ui.PrintWarning(errs, "the worker was not given back and falls free by itself: %s", phrase.WithoutPackage(closeErr.Error()))
 	}
@@ -206,6 +203,9 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		return nil, open.LearnCause(ctx, s, o.leasing, err)
 	}
 	opts.Logger = ui.Warnings(errs)
+	if o.cmd.Flags().Changed("grace") {
+		opts.Grace = o.grace + holdMargin
+	}
 	limited, began, told := o.leasing.From["wait"] != config.Default, time.Now(), time.Time{}
 	limit := opts.Wait
 	for {

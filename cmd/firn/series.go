@@ -137,9 +137,7 @@ func sequenceLineOf(i sequence.Info) *sequenceLine {
 	if i.Strict {
 		l.Order = "strict"
 	}
-	if i.MayRepeat {
-		l.OnLossy = "may-repeat"
-	}
+	l.OnLossy = onLossy(i.MayRepeat)
 	if i.Stores > 1 {
 		l.Kind, l.Stores, l.Offset = config.Ticket, i.Stores, &i.Offset
 	}
@@ -215,6 +213,7 @@ type documentLine struct {
 	Kind    string `json:"kind"`
 	Pattern string `json:"pattern"`
 	Zone    string `json:"zone,omitempty"`
+	OnLossy string `json:"on_lossy_store,omitempty"`
 	Period  string `json:"period,omitempty"`
 	Count   int64  `json:"count,string"`
 	Text    string `json:"text,omitempty"`
@@ -222,7 +221,7 @@ type documentLine struct {
 }
 
 func documentLineOf(i document.Info) *documentLine {
-	return &documentLine{i.Name, config.Document, i.Pattern, i.Zone, i.Period, i.Count, i.Text, i.Periods}
+	return &documentLine{i.Name, config.Document, i.Pattern, i.Zone, onLossy(i.MayRepeat), i.Period, i.Count, i.Text, i.Periods}
 }
 
 func (l *documentLine) name() string { return l.Series }
@@ -232,11 +231,14 @@ func (l *documentLine) row() [7]any {
 	if l.Zone != "" {
 		settings += ", " + l.Zone
 	}
+	if l.OnLossy != "" {
+		settings += ", lossy"
+	}
 	return [7]any{l.Series, l.Kind, orDash(l.Text), "-", "-", settings, "-"}
 }
 
 func (l *documentLine) facts() [][2]string {
-	return [][2]string{
+	all := [][2]string{
 		{"series", l.Series},
 		{"kind", l.Kind},
 		{"last text", orDash(l.Text)},
@@ -245,6 +247,18 @@ func (l *documentLine) facts() [][2]string {
 		{"last date", orDash(l.Period)},
 		{"dates", strconv.Itoa(l.Periods)},
 	}
+	if l.OnLossy != "" {
+		all = append(all, [2]string{"on-lossy-store", l.OnLossy})
+	}
+	return all
+}
+
+// onLossy is the value of on-lossy-store that a series was created with; empty if none.
+func onLossy(mayRepeat bool) string {
+	if mayRepeat {
+		return "may-repeat"
+	}
+	return ""
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
@@ -368,7 +382,7 @@ func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
 	if err != nil {
 		return err
 	}
-	f := ui.Failed("the store has no series %q", d.Name)
+	f := ui.Failed("%w", ui.Rename(fmt.Sprintf("the store has no series %q", d.Name), &sequence.MissingError{Name: d.Name}))
 	if near != "" {
 		f.Hint("to use the counter that is there, write its name: %s", near)
 	}

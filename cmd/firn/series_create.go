@@ -183,8 +183,7 @@ func (d *drawing) create(cmd *cobra.Command) error {
 	if d.Kind == config.Document {
 		text = ": " + d.Options.Document.Pattern
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "created the %s %s%s\n", d.Kind, d.Name, text)
-	return err
+	return ui.PrintNote(cmd.ErrOrStderr(), "created the %s %s%s", d.Kind, d.Name, text)
 }
 
 // openToCreate opens the stores of a series that is to be created. Where one store has the ticket

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/takeover"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -75,25 +75,22 @@ type seriesImport struct {
 	dry      bool
 }
 
-// maxAbove keeps a mistyped --leave-steps from using up a series.
-const maxAbove = 1_000_000
-
 func (o *seriesImport) run(ctx context.Context, cmd *cobra.Command) error {
 	switch {
 	case strings.TrimSpace(o.from) == "":
 		return ui.Bad("from which table? --query is missing").Hint("--query 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://USER:PASSWORD@HOST/DATABASE")
 	case o.db == "":
 		return ui.Bad("where is the table? --db is missing").Hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
-	case o.above < 0 || o.above > maxAbove:
-		return ui.Bad("--leave-steps %d: it is 0 to %d steps", o.above, maxAbove)
+	case o.above < 0 || o.above > takeover.MaxLeaveSteps:
+		return ui.Bad("--leave-steps %d: it is 0 to %d steps", o.above, takeover.MaxLeaveSteps)
 	}
 	s, err := loadSettings(cmd)
 	if err != nil {
 		return err
 	}
-	rows, err := readCounters(ctx, o.db, o.from)
+	rows, err := takeover.Read(ctx, o.db, o.from)
 	if err != nil {
-		return o.withFlags(err)
+		return o.explain(err)
 	}
 	made := sayMade(cmd.ErrOrStderr())
 	if o.dry {
@@ -109,9 +106,17 @@ func (o *seriesImport) run(ctx context.Context, cmd *cobra.Command) error {
 	return errors.Join(o.all(ctx, cmd, s, rows, st), st.Close())
 }
 
-// withFlags adds to the hint writtenOut the flags that were given. Those that other commands
-// have too, such as --db, are added where hints are printed.
-func (o *seriesImport) withFlags(err error) error {
+// explain adds to an error what can be done about it, with the flags that were given. Those that
+// other commands have too, such as --db, are added where hints are printed.
+func (o *seriesImport) explain(err error) error {
+	var lossy *sequence.LossyError
+	if errors.As(err, &lossy) {
+		return (&drawing{Series: &config.Series{Name: lossy.Name, Kind: config.Sequence}}).explain(err)
+	}
+	var refused *takeover.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
 	flags := ""
 	if o.next {
 		flags += " --next"
@@ -122,37 +127,25 @@ func (o *seriesImport) withFlags(err error) error {
 	if o.dry {
 		flags += " --dry-run"
 	}
-	if f := (*ui.Failure)(nil); errors.As(err, &f) {
-		for i := range f.Hints {
-			f.Hints[i].Text = strings.ReplaceAll(f.Hints[i].Text, writtenOut, writtenOut+flags)
-		}
+	f := ui.Failed("%w", err)
+	if refused.Usage {
+		f = ui.Bad("%w", err)
 	}
-	return err
+	for _, text := range refused.Advice {
+		f.Hint("%s", strings.ReplaceAll(text, takeover.WrittenOut, takeover.WrittenOut+flags))
+	}
+	return f
 }
 
 // all imports the rows, or shows how. Without a store none is there yet.
-func (o *seriesImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []counterRow, st store.Store) error {
-	plan := importPlan{next: o.next, above: o.above, settings: s, there: map[string]sequence.Info{}}
-	if st != nil {
-		infos, err := sequence.List(ctx, st)
-		if err != nil {
-			return err
-		}
-		for _, i := range infos {
-			plan.there[i.Name] = i
-		}
-	}
-	all, err := plan.judge(rows)
-	if err == nil && st != nil {
-		err = mayKeep(ctx, st, all)
+func (o *seriesImport) all(ctx context.Context, cmd *cobra.Command, s *settings, rows []takeover.Row, st store.Store) error {
+	plan := takeover.Plan{Next: o.next, LeaveSteps: o.above, Settings: s.Config}
+	all, err := plan.Judge(ctx, st, rows)
+	if err == nil && !o.dry {
+		err = carryOut(ctx, cmd, st, all)
 	}
 	if err != nil {
-		return err
-	}
-	if !o.dry {
-		if err := carryOut(ctx, cmd, st, all); err != nil {
-			return err
-		}
+		return o.explain(err)
 	}
 	if err := printImports(cmd, all, o.dry); err != nil || wantsJSON(cmd) {
 		return err
@@ -160,44 +153,15 @@ func (o *seriesImport) all(ctx context.Context, cmd *cobra.Command, s *settings,
 	return summarise(cmd, s, all, o.dry)
 }
 
-// mayKeep returns an error where the store can forget, and that is not accepted.
-func mayKeep(ctx context.Context, st store.Store, all []imported) error {
-	p, err := st.Durability(ctx)
-	if err != nil || p.Durable {
-		return err
-	}
-	for _, m := range all {
-		if m.does == doesBegin && !m.options.MayRepeat {
-			return (&drawing{Series: &config.Series{Name: m.name, Kind: config.Sequence}}).explain(&sequence.LossyError{Name: m.name, Why: p.Why})
-		}
-	}
-	return nil
-}
-
-// carryOut writes what is to be written.
-func carryOut(ctx context.Context, cmd *cobra.Command, st store.Store, all []imported) error {
+// carryOut writes what is to be written, and shows how far it is.
+func carryOut(ctx context.Context, cmd *cobra.Command, st store.Store, all []takeover.Import) error {
 	var done atomic.Int64
 	show := ui.ShowProgressOf("series", true, cmd.ErrOrStderr(), int64(len(all)), &done)
 	defer show.Stop()
-	for _, m := range all {
-		var err error
-		switch m.does {
-		case doesBegin:
-			m.options.New = true // the table says where the series is
-			_, err = sequence.Create(ctx, st, m.name, &m.options)
-		case doesRaise:
-			_, err = sequence.Raise(ctx, st, m.name, firn.ID(m.first-1))
-		}
-		if err != nil {
-			return ui.Failed("row %d, %s: %w\n%d of %d series were seen to", m.row, m.name, err, done.Load(), len(all)).
-				Hint("the same command again goes on from here")
-		}
-		done.Add(1)
-	}
-	return nil
+	return takeover.CarryOut(ctx, st, all, &done)
 }
 
-// An importLine is a series that is imported, as --json prints it.
+// An importLine is a series that is takeover.Import, as --json prints it.
 type importLine struct {
 	Series string `json:"series"`
 	Row    int    `json:"row"`
@@ -208,19 +172,19 @@ type importLine struct {
 	Dry    bool   `json:"dry_run,omitempty"`
 }
 
-func printImports(cmd *cobra.Command, all []imported, dry bool) error {
+func printImports(cmd *cobra.Command, all []takeover.Import, dry bool) error {
 	out := cmd.OutOrStdout()
 	enc := json.NewEncoder(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERIES\tGIVEN\tSTEP\tFIRST HERE\tDOES")
 	for _, m := range all {
 		if wantsJSON(cmd) {
-			if err := enc.Encode(importLine{m.name, m.row, m.given, m.step, m.first, string(m.does), dry}); err != nil {
+			if err := enc.Encode(importLine{m.Name, m.Row, m.Given, m.Step, m.First, string(m.Does), dry}); err != nil {
 				return err
 			}
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", m.name, m.given, m.step, m.first, m.does)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", m.Name, m.Given, m.Step, m.First, m.Does)
 	}
 	if wantsJSON(cmd) {
 		return nil
@@ -229,18 +193,18 @@ func printImports(cmd *cobra.Command, all []imported, dry bool) error {
 }
 
 // summarise says on standard error what was done, and what is to be done.
-func summarise(cmd *cobra.Command, s *settings, all []imported, dry bool) error {
-	n := map[does]int{}
+func summarise(cmd *cobra.Command, s *settings, all []takeover.Import, dry bool) error {
+	n := map[takeover.Deed]int{}
 	var unnamed []string
 	for _, m := range all {
-		n[m.does]++
-		if m.unnamed {
-			unnamed = append(unnamed, m.name)
+		n[m.Does]++
+		if m.Unnamed {
+			unnamed = append(unnamed, m.Name)
 		}
 	}
-	text := fmt.Sprintf("series: %d begun, %d raised, %d kept", n[doesBegin], n[doesRaise], n[doesKeep])
+	text := fmt.Sprintf("series: %d begun, %d raised, %d kept", n[takeover.Begin], n[takeover.Raise], n[takeover.Keep])
 	if dry {
-		text = fmt.Sprintf("nothing was written; without --dry-run: %d to begin, %d to raise, %d to keep", n[doesBegin], n[doesRaise], n[doesKeep])
+		text = fmt.Sprintf("nothing was written; without --dry-run: %d to begin, %d to raise, %d to keep", n[takeover.Begin], n[takeover.Raise], n[takeover.Keep])
 	}
 	errs := cmd.ErrOrStderr()
 	_, err := fmt.Fprintln(errs, text)

@@ -19,7 +19,6 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server/daemon"
-	"github.com/firn-id/firn/store"
 )
 
 func newServe() *cobra.Command {
@@ -86,7 +85,7 @@ func noPoolVariables() error {
 func serveLog(errs io.Writer, asJSON bool) *slog.Logger {
 	o := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if err, ok := a.Value.Any().(error); ok {
-			return slog.String(a.Key, phrase.WithoutKeys(phrase.WithoutPackage(err.Error())))
+			return slog.String(a.Key, phrase.WithoutKeys(phrase.Reason(err)))
 		}
 		if d := a.Value; d.Kind() == slog.KindDuration {
 			return slog.String(a.Key, d.Duration().String())
@@ -163,14 +162,14 @@ func onHangUp() (reload <-chan struct{}, stop func()) {
 
 // A startLine is where a server listens, as --json prints it.
 type startLine struct {
-	Event  string            `json:"event"` // listening
-	PID    int               `json:"pid"`
-	Listen map[string]string `json:"listen"` // by name: resp, http, admin
-	TLS    bool              `json:"tls"`
-	Store  string            `json:"store,omitempty"`
-	Class  string            `json:"class,omitempty"`
-	Config string            `json:"config,omitempty"`
-	Ready  bool              `json:"ready"`
+	Event   string            `json:"event"` // listening
+	PID     int               `json:"pid"`
+	Listen  map[string]string `json:"listen"` // by name: resp, http, admin
+	TLS     bool              `json:"tls"`
+	Store   string            `json:"store,omitempty"`
+	Durable *bool             `json:"durable,omitempty"` // left out: the store has not answered yet
+	Config  string            `json:"config,omitempty"`
+	Ready   bool              `json:"ready"`
 }
 
 // announce prints where the server listens, and what to type next.
@@ -178,7 +177,7 @@ func (o *serveCommand) announce(out io.Writer, r daemon.Running) error {
 	st := r.First
 	line := startLine{
 		Event: "listening", PID: os.Getpid(), Listen: map[string]string{}, TLS: r.TLS,
-		Store: st.Store, Class: st.Class, Config: r.Config, Ready: r.Ready,
+		Store: st.Store, Durable: st.Durable, Config: r.Config, Ready: r.Ready,
 	}
 	for _, b := range r.Listen {
 		line.Listen[b.Name] = b.At.String()
@@ -246,19 +245,19 @@ func (o *serveCommand) facts(r daemon.Running) []string {
 		lines = append(lines, "every name gives ids, except the name of a counter of the store; no two names ever give the same id")
 	}
 	switch {
-	case st.Class == "":
-		lines = append(lines, "not ready: "+phrase.WithoutKeys(phrase.WithoutPackage(fmt.Sprint(st.Err))))
+	case st.Durable == nil:
+		lines = append(lines, "not ready: "+phrase.WithoutKeys(phrase.Reason(st.Err)))
 	case r.Default:
-		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Class))
+		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Durability()))
 	default:
-		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Class, st.Why))
+		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Durability(), st.Why))
 	}
-	if st.Kind == config.Flake && st.Class == (store.Durability{}).String() {
+	if st.Kind == config.Flake && st.Durable != nil && !*st.Durable {
 		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
 	}
-	if st.Kind == config.Flake && !st.Until.IsZero() {
+	if st.Kind == config.Flake && !st.EndsAt.IsZero() {
 		lines = append(lines, fmt.Sprintf("without it ids continue for %s now, and for longer when the server has run for a while",
-			phrase.Duration(time.Until(st.Until).Round(time.Second))))
+			phrase.Duration(time.Until(st.EndsAt).Round(time.Second))))
 	}
 	return lines
 }

@@ -134,7 +134,7 @@ func TestServeDocumentDegraded(t *testing.T) {
 	s.until("ready", s.ready)
 	degraded := func() string {
 		_, text := s.get("/metrics")
-		return regexp.MustCompile(`(?m)^firn_series_degraded\{[^}]*\} (\S+)$`).FindString(text)
+		return regexp.MustCompile(`(?m)^firn_series_store_away\{[^}]*\} (\S+)$`).FindString(text)
 	}
 	if got := degraded(); !strings.HasSuffix(got, "} 0") {
 		t.Errorf("with its store: %q", got)
@@ -144,7 +144,7 @@ func TestServeDocumentDegraded(t *testing.T) {
 	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "the store does not answer, and no number is left in hand") {
 		t.Errorf("%d %s", code, text)
 	}
-	if _, text := s.get("/v1/series/invoice"); !strings.Contains(text, `"degraded":true`) {
+	if _, text := s.get("/v1/series/invoice"); !strings.Contains(text, `"store_away":true`) {
 		t.Error(text)
 	}
 	pg.Start(t)

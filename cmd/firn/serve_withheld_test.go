@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -66,6 +67,9 @@ func TestServeFlakeOfACounterAfterAnAwayStore(t *testing.T) {
 		}
 		if err := c.Incr(t.Context(), "photo").Err(); err != nil {
 			t.Errorf("INCR photo: %v", err)
+		}
+		if _, text := s.get("/metrics"); !regexp.MustCompile(`(?m)^firn_lease_left_seconds\{pool="default"\} [1-9]`).MatchString(text) {
+			t.Errorf("the pool is well, and its metrics say that no id is left:\n%s", text)
 		}
 		text, err := os.ReadFile(filepath.Join(s.Dir, "firn.yaml"))
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server/daemon"
@@ -49,9 +50,7 @@ func (h hinter) serving(p daemon.Problem) string {
 	}
 	var copied *sqlite.CopyError
 	if errors.As(err, &copied) {
-		for _, text := range copyHints(copied) {
-			f.Hint("%s", text)
-		}
+		addHints(f, remedy.Copied(copied))
 	}
 	if errors.As(err, new(*store.ForgotError)) || errors.As(err, new(*store.OtherStoreError)) || errors.As(err, new(*document.InstanceError)) {
 		f.Hint("if the store was recovered since: send SIGHUP to this server, or restart it; it then issues as soon as ids start")
@@ -188,7 +187,7 @@ func movedFailure(cmd *cobra.Command, e *daemon.MovedError) error {
 		where = ", with " + m.where
 	}
 	if next.Kind != config.Ticket { // whose stores are those of the config
-		flag = storeFlag(open.StoreText(next.URLs[0]))
+		flag = remedy.StoreFlag(open.StoreText(next.URLs[0]))
 	}
 	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, open.StoresText(next.Series), m.again, flag, where)
 }

@@ -28,7 +28,7 @@ func TestMoveScripts(t *testing.T) {
 
 // logical starts a server from and to which shards can move.
 func logical(tb testing.TB, settings ...string) *testserver.Server {
-	return testserver.Postgres(tb, append(settings, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "wal_retrieve_retry_interval=100ms")...)
+	return testserver.Postgres(tb, append(settings, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "max_worker_processes=24", "max_logical_replication_workers=16", "wal_retrieve_retry_interval=100ms")...)
 }
 
 func runShardScripts(t *testing.T, dir string, server *testserver.Server) {

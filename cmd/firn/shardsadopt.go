@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -187,32 +185,27 @@ type adoptedLine struct {
 }
 
 func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error {
-	enc := json.NewEncoder(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tSHARD\tSCHEMA\tENDS\tABOVE IDS IN\tROLES")
+	var lines []adoptedLine
 	for _, s := range a.Servers {
 		for _, one := range s.Schemas {
 			l := adoptedLine{s.Server, one.Shard, one.Schema, one.Sequence, []string{}, append([]string{}, one.Grantees...), dryRun}
 			for _, c := range one.Columns {
 				l.Columns = append(l.Columns, c.String())
 			}
-			if asJSON {
-				if err := enc.Encode(l); err != nil {
-					return err
-				}
-				continue
-			}
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\n", l.Server, l.Shard, l.Schema, l.Sequence, phrase.Listed(l.Columns), phrase.Listed(l.Roles))
+			lines = append(lines, l)
 		}
 	}
 	if asJSON {
-		return nil
+		return ui.EmitJSON(out, lines...)
 	}
 	if a.Steps() == 0 {
 		_, err := fmt.Fprintln(out, "nothing is left to take over")
 		return err
 	}
-	if err := w.Flush(); err != nil {
+	header := []string{"SERVER", "SHARD", "SCHEMA", "ENDS", "ABOVE IDS IN", "ROLES"}
+	if err := ui.Emit(out, false, header, lines, func(l adoptedLine) []any {
+		return []any{l.Server, l.Shard, l.Schema, l.Sequence, phrase.Listed(l.Columns), phrase.Listed(l.Roles)}
+	}); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)

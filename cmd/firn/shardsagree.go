@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/plan"
 	"github.com/firn-id/firn/shard/setup"
 )
 
@@ -33,11 +34,11 @@ func (o *shardsInit) agree(ctx context.Context, cmd *cobra.Command, p *setup.Pla
 // askOfLayout asks a question about what is chosen for good; without one, only whether a
 // layout is meant that ends soon.
 func askOfLayout(ctx context.Context, cmd *cobra.Command, l firn.Layout, yes bool, question string) error {
-	years := yearsBetween(time.Now(), l.End())
+	years := plan.YearsBetween(time.Now(), l.End())
 	switch {
-	case yes, years >= fewYears && question == "":
+	case yes, years >= plan.FewYears && question == "":
 		return nil
-	case years < fewYears:
+	case years < plan.FewYears:
 		question = fmt.Sprintf("The layout ends on %s, in %.1f years, and never changes; from then on there are no ids. Is that long enough?", l.End().Format(time.DateOnly), years)
 	}
 	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")

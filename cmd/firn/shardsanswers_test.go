@@ -142,9 +142,12 @@ func TestShardsStandbyAddress(t *testing.T) {
 	succeed(t, with("move 0 --to b", a)...)
 	standby := testserver.PostgresStandby(t, server, "max_connections=300", "max_worker_processes=120", "max_wal_senders=100", "max_replication_slots=200", "wal_level=logical")
 	copied := strings.Replace(a, server.Addr(), standby.Addr(), 1)
+	files := t.TempDir()
+	write(t, files, "1_photo.sql", "CREATE TABLE photo (id bigint PRIMARY KEY)")
 	for _, words := range []string{
 		"doctor", "status", "reopen a", "reopen a --yes", "reopen b --shards 0 --dry-run", "reopen b --shards 1 --yes --incomplete",
 		"revert 0", "abort 0", "finish 0 --yes", "move 1 --to b", "rebalance --dry-run", "doctor --clean", "reopen b --shards 0 --yes --gone a",
+		"apply --dry-run " + files,
 	} {
 		out, errs, _ := called(t, with(words, copied)...)
 		said := out + errs

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
@@ -123,6 +124,8 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 			return ownersHints(ui.Failed("%w", &setup.OwnersError{Owners: owners}), owners)
 		}
 		return ui.Failed("%w", err).Hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
+	case errors.As(err, new(*check.StandbyError)):
+		return addressFailure(err)
 	case err != nil:
 		return ui.Failed("%w", err).Hint("files are applied everywhere or nowhere: all servers have to be there (firn shard status)")
 	}

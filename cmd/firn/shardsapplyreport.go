@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
@@ -165,31 +164,24 @@ func applyHint(f *ui.Failure, err error) *ui.Failure {
 	return f.Hint("put it right and run it again: it goes on where it was; --status shows how far it is")
 }
 
+// An applyPlanLine says which shards are to get a file, as --json prints it.
+type applyPlanLine struct {
+	File   string  `json:"file"`
+	Shards []int64 `json:"shards"`
+}
+
 // printApplyPlan prints what a run would do.
 func printApplyPlan(cmd *cobra.Command, plan *migrate.Plan, files []migrate.File) error {
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FILE\tSHARDS TO GET IT")
-	enc := json.NewEncoder(cmd.OutOrStdout())
+	var lines []applyPlanLine
 	for _, f := range files {
-		shards := plan.Shards(f)
-		if wantsJSON(cmd) {
-			if err := enc.Encode(struct {
-				File   string  `json:"file"`
-				Shards []int64 `json:"shards"`
-			}{f.Name, shards}); err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%d\n", f.Name, len(shards))
+		lines = append(lines, applyPlanLine{f.Name, plan.Shards(f)})
 	}
 	for _, text := range leftTexts(plan.Left) {
 		ui.PrintWarning(cmd.ErrOrStderr(), "%s", text)
 	}
-	if wantsJSON(cmd) {
-		return nil
-	}
-	return w.Flush()
+	return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), []string{"FILE", "SHARDS TO GET IT"}, lines, func(l applyPlanLine) []any {
+		return []any{l.File, len(l.Shards)}
+	})
 }
 
 // A fileLine says which shards have a file, as --json prints it.
@@ -204,22 +196,13 @@ type fileLine struct {
 
 // printApplied prints which shards have which files.
 func printApplied(cmd *cobra.Command, state *migrate.State, files []migrate.File, asked func(int64) bool) error {
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "FILE\tAPPLIED\tLEFT\tBEGUN\tCHANGED")
-	enc := json.NewEncoder(cmd.OutOrStdout())
+	var lines []fileLine
 	for _, f := range files {
 		u := state.Uses(f, asked)
-		l := fileLine{f.Number, f.Name, len(u.Applied), u.Begun, u.Changed, u.Left}
-		if wantsJSON(cmd) {
-			if err := enc.Encode(l); err != nil {
-				return err
-			}
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", f.Name, l.Applied, len(l.Left), len(l.Begun), len(l.Changed))
+		lines = append(lines, fileLine{f.Number, f.Name, len(u.Applied), u.Begun, u.Changed, u.Left})
 	}
-	if wantsJSON(cmd) {
-		return nil
-	}
-	return w.Flush()
+	header := []string{"FILE", "APPLIED", "LEFT", "BEGUN", "CHANGED"}
+	return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), header, lines, func(l fileLine) []any {
+		return []any{l.File, l.Applied, len(l.Left), len(l.Begun), len(l.Changed)}
+	})
 }

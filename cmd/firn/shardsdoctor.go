@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/doctor"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
@@ -107,7 +108,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 		return moveFailure(err)
 	}
 	err = move.Clean(ctx, servers, left, func(l move.Leftover) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "removed from server %s: %s %s\n", l.Server, l.Kind, l.Name)
+		ui.PrintNote(cmd.ErrOrStderr(), "removed from server %s: %s %s", l.Server, l.Kind, l.Name)
 	})
 	if err != nil {
 		return moveFailure(err)
@@ -198,23 +199,23 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 }
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {
-	d := &doctor{out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd}}
-	states := map[check.Level]string{check.Bad: wrong, check.Warn: warning}
+	p := &findings{cmd: cmd, out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd}}
+	states := map[check.Level]doctor.State{check.Bad: doctor.Bad, check.Warn: doctor.Warning}
 	for _, f := range found {
 		where := "cluster"
 		if f.Server != "" {
 			where = "server " + f.Server
 		}
-		d.say(states[f.Level], where, f.Do, "%s", f.Text)
+		p.found(doctor.Finding{State: states[f.Level], Check: where, Text: f.Text, Do: f.Do})
 	}
 	if len(found) == 0 {
-		d.say(fine, "cluster", "", "%s examined, and nothing was found wrong", phrase.Plural(servers, "server"))
+		p.found(doctor.Finding{State: doctor.OK, Check: "cluster", Text: phrase.Plural(servers, "server") + " examined, and nothing was found wrong"})
 	}
-	if d.err != nil {
-		return d.err
+	if p.err != nil {
+		return p.err
 	}
-	if d.bads > 0 {
-		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s bad", phrase.Plural(d.bads, "finding"))}
+	if p.bad > 0 {
+		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s bad", phrase.Plural(p.bad, "finding"))}
 	}
 	return nil
 }

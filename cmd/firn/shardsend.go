@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -182,19 +181,20 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, jobs []m
 	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
+// An endedLine is a shard whose move has ended, as --json prints it.
+type endedLine struct {
+	Shard int64 `json:"shard"`
+}
+
 // printEnded prints the shards whose moves have ended.
 func printEnded(cmd *cobra.Command, all []int64, what string) error {
 	out := cmd.OutOrStdout()
 	if wantsJSON(cmd) {
-		enc := json.NewEncoder(out)
+		var lines []endedLine
 		for _, n := range all {
-			if err := enc.Encode(struct {
-				Shard int64 `json:"shard"`
-			}{n}); err != nil {
-				return err
-			}
+			lines = append(lines, endedLine{n})
 		}
-		return nil
+		return ui.EmitJSON(out, lines...)
 	}
 	_, err := fmt.Fprintf(out, "%s %s\n", phrase.Plural(len(all), "move"), what)
 	return err

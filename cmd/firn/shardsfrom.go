@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -35,39 +36,33 @@ func (o *shardsMove) listOf(ctx context.Context, cmd *cobra.Command, args []stri
 	if err != nil {
 		return "", notBegun(ctx, cmd, err)
 	}
-	var served, all, moved []int64
-	known := false
-	for _, r := range m.Routes {
-		all = append(all, r.Shard)
-		if r.Server == o.from {
-			served = append(served, r.Shard)
-		}
-	}
-	for _, name := range m.Servers {
-		known = known || name == o.from
-	}
-	if !known {
+	if !slices.Contains(m.Servers, o.from) {
 		return "", unknownServer(o.from, servers)
 	}
-	if cmd.Name() == "move" {
-		if len(served) == 0 {
-			return "", ui.Bad("server %s serves no shard", o.from).Hint("firn shard ls --map")
+	var all, listed []int64
+	for _, r := range m.Routes {
+		all = append(all, r.Shard)
+		if cmd.Name() == "move" && r.Server == o.from {
+			listed = append(listed, r.Shard)
 		}
-		return move.List(served), nil
 	}
 	jobs, err := move.Underway(ctx, servers, all)
 	if err != nil {
 		return "", notBegun(ctx, cmd, moveFailure(err))
 	}
-	for _, j := range jobs {
-		if j.Source.Name == o.from {
-			moved = append(moved, j.Shards...)
+	for _, j := range jobs { // of a move that was broken off, no server may serve the shard
+		if j.Source.Name == o.from && (cmd.Name() != "move" || j.Target.Name == o.to) {
+			listed = append(listed, j.Shards...)
 		}
 	}
-	if len(moved) == 0 {
-		return "", ui.Bad("no move from server %s is under way or unfinished", o.from).Hint("firn shard status")
+	slices.Sort(listed)
+	switch listed = slices.Compact(listed); {
+	case len(listed) > 0:
+		return move.List(listed), nil
+	case cmd.Name() == "move":
+		return "", ui.Bad("server %s serves no shard", o.from).Hint("firn shard ls")
 	}
-	return move.List(moved), nil
+	return "", ui.Bad("no move from server %s is under way or unfinished", o.from).Hint("firn shard status")
 }
 
 // addGone adds --gone.

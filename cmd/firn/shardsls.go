@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 )
 
@@ -41,22 +39,14 @@ without --partial.`,
 			if asMap {
 				return showMap(cmd, m, partial)
 			}
-			if wantsJSON(cmd) {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				for _, r := range m.Routes {
-					if err := enc.Encode(newShardLine(m, r)); err != nil {
-						return err
-					}
-				}
-				return nil
+			var lines []shardLine
+			for _, r := range m.Routes {
+				lines = append(lines, newShardLine(m, r))
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "SHARD\tSCHEMA\tSERVER\tSTATE\tTERM\tWHY")
-			for _, route := range m.Routes {
-				r := newShardLine(m, route)
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", r.Shard, r.Schema, cmp.Or(r.Server, "-"), r.State, r.Term, cmp.Or(r.Why, "-"))
-			}
-			return w.Flush()
+			header := []string{"SHARD", "SCHEMA", "SERVER", "STATE", "TERM", "WHY"}
+			return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), header, lines, func(l shardLine) []any {
+				return []any{l.Shard, l.Schema, cmp.Or(l.Server, "-"), l.State, l.Term, cmp.Or(l.Why, "-")}
+			})
 		},
 	}
 	addServers(cmd)

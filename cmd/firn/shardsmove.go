@@ -103,7 +103,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	if err != nil {
 		return notBegun(ctx, cmd, o.jobsFailure(ctx, servers, err))
 	}
-	if err := o.plan(ctx, cmd, jobs); err != nil || o.dry {
+	if err := o.plan(ctx, cmd, jobs, list); err != nil || o.dry {
 		return notBegun(ctx, cmd, err)
 	}
 	moved, err := o.each(ctx, cmd, move.Split(jobs), (*move.Mover).Move)
@@ -204,17 +204,11 @@ func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Move {
 
 // mapOf is what all servers say of their shards.
 func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
-	views := make(map[string]*shard.View)
-	for _, a := range check.Look(ctx, servers) {
-		if a.Err != nil {
-			return nil, a.Err
-		}
-		views[a.Name] = a.View
+	m, _, err := check.ReadMap(ctx, servers)
+	if errors.As(err, new(*check.StandbyError)) {
+		err = addressFailure(err)
 	}
-	if err := check.RefuseStandbys(views); err != nil {
-		return nil, addressFailure(err)
-	}
-	return shard.MapOf(views)
+	return m, err
 }
 
 // each moves the shards of all jobs, one after the other.

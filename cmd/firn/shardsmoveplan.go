@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -16,8 +19,8 @@ import (
 )
 
 // plan says what is to be done, and what speaks against it.
-func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.Job) error {
-	var refused []move.Refusal
+func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.Job, list string) error {
+	var refused []*move.RefusedError
 	for _, l := range jobs {
 		if len(l.New) == 0 { // it goes on
 			continue
@@ -26,7 +29,10 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.J
 		if err != nil {
 			return moveFailure(err)
 		}
-		refused = append(refused, p.Refusals...)
+		var no *move.RefusedError
+		if errors.As(p.Err(), &no) {
+			refused = append(refused, no)
+		}
 		switch {
 		case o.dry:
 			err = printMovePlan(cmd.OutOrStdout(), p, wantsJSON(cmd))
@@ -38,9 +44,70 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.J
 		}
 	}
 	if len(refused) > 0 {
-		return &ui.Failure{Code: ui.ExitFound, Err: &move.RefusedError{Refusals: refused}}
+		return refusedMove(together(refused), ". Nothing was changed").Hint(fixThem, "firn shard move "+list+" --to "+o.to+" --dry-run")
 	}
 	return nil
+}
+
+// together is one refusal of several moves.
+func together(all []*move.RefusedError) *move.RefusedError {
+	if len(all) == 1 {
+		return all[0]
+	}
+	var one move.RefusedError
+	for _, e := range all {
+		one.Shards = append(one.Shards, e.Shards...)
+		for _, o := range e.Obstacles {
+			if !slices.Contains(one.Obstacles, o) { // the target's stand in the way of each
+				one.Obstacles = append(one.Obstacles, o)
+			}
+		}
+	}
+	return &one
+}
+
+// fixThem is the hint of obstacles, with the command that looks again.
+const fixThem = "fix these on the named servers, then check again: %s"
+
+// refusedMove is the error of obstacles, with a table of them: what is wrong, and what to do.
+func refusedMove(e *move.RefusedError, behind string) *ui.Failure {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, o := range e.Obstacles {
+		where := o.Server
+		if o.Shard >= 0 {
+			where += fmt.Sprintf(", shard %d", o.Shard)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", where, o.Reason, o.Do())
+	}
+	w.Flush()
+	f := &ui.Failure{Code: ui.ExitFound, Err: ui.Rename(e.Headline()+behind, e)}
+	for line := range strings.Lines(b.String()) {
+		f.Table = append(f.Table, strings.TrimRight(line, " \n"))
+	}
+	return f
+}
+
+// An obstacleLine is an obstacle as --json prints it.
+type obstacleLine struct {
+	Server string `json:"server"`
+	Shard  *int64 `json:"shard,omitempty"` // none: whatever the shard
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+	Fix    string `json:"fix,omitempty"`
+	Hosted string `json:"fix_on_rds,omitempty"` // where it differs
+}
+
+func obstacleLines(all []move.Obstacle) []obstacleLine {
+	var lines []obstacleLine
+	for _, o := range all {
+		l := obstacleLine{Server: o.Server, Object: o.Object, Reason: o.Reason, Fix: o.Fix, Hosted: o.Hosted}
+		if o.Shard >= 0 {
+			l.Shard = &o.Shard
+		}
+		lines = append(lines, l)
+	}
+	return lines
 }
 
 // printMovePlan prints what is to be moved.
@@ -57,7 +124,7 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 		return err
 	}
 	fmt.Fprintf(out, "\n%s to copy", phrase.Bytes(p.Bytes()))
-	if len(p.Refusals) == 0 { // else nothing was measured
+	if len(p.Obstacles) == 0 { // else nothing was measured
 		fmt.Fprintf(out, "; %s writes %s of log a second; pause of each about %s", p.Source, phrase.Bytes(int64(p.WALRate)), p.Pause.Round(time.Millisecond))
 	}
 	fmt.Fprintln(out)
@@ -67,7 +134,7 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 		}
 	}
 	for _, n := range p.Notes {
-		fmt.Fprintf(out, "look: %s (%s)\n", n, n.Do)
+		fmt.Fprintf(out, "look: %s (%s)\n", n, n.Do())
 	}
 	_, err := fmt.Fprintln(out)
 	return err
@@ -81,8 +148,9 @@ type movePlanLine struct {
 	WALRate float64         `json:"wal_bytes_per_second"`
 	Pause   float64         `json:"pause_ms"`
 	Shards  []shardMoveLine `json:"shards"`
-	Refused []string        `json:"refused,omitempty"`
-	Notes   []string        `json:"notes,omitempty"` // what only a person can judge
+	// What is in the way, and what may be: only a person can judge the notes.
+	Obstacles []obstacleLine `json:"obstacles,omitempty"`
+	Notes     []obstacleLine `json:"notes,omitempty"`
 }
 
 type shardMoveLine struct {
@@ -103,11 +171,6 @@ func newMovePlanLine(p *move.Plan) movePlanLine {
 		}
 		l.Shards = append(l.Shards, one)
 	}
-	for _, r := range p.Refusals {
-		l.Refused = append(l.Refused, r.String())
-	}
-	for _, n := range p.Notes {
-		l.Notes = append(l.Notes, n.String())
-	}
+	l.Obstacles, l.Notes = obstacleLines(p.Obstacles), obstacleLines(p.Notes)
 	return l
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -86,24 +84,12 @@ func (c carried) left(ctx context.Context, back bool) string {
 }
 
 func printMoved(out io.Writer, moved []movedLine, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(out)
-		for _, l := range moved {
-			if err := enc.Encode(l); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	if len(moved) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SHARD\tFROM\tTO\tROWS\tPAUSE")
-	for _, l := range moved {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.0f ms\n", l.Shard, l.From, l.To, l.Rows, l.Pause)
-	}
-	return w.Flush()
+	return ui.Emit(out, asJSON, []string{"SHARD", "FROM", "TO", "ROWS", "PAUSE"}, moved, func(l movedLine) []any {
+		return []any{l.Shard, l.From, l.To, l.Rows, fmt.Sprintf("%.0f ms", l.Pause)}
+	})
 }
 
 // failure is the error with what to type. Where a shard was let go, nothing but its opening helps:
@@ -155,6 +141,7 @@ func moveFailure(err error) *ui.Failure {
 	var backless *move.NoWayBackError
 	var stuck *move.StuckError
 	var way *move.InWayError
+	var refused *move.RefusedError
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &way):
@@ -162,9 +149,8 @@ func moveFailure(err error) *ui.Failure {
 			return f.Hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shard abort %d", way.Shard)
 		}
 		return f.Hint("to end the move, which leaves that schema as it is: firn shard abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
-	case errors.As(err, new(*move.RefusedError)):
-		f.Code = ui.ExitFound
-		return f
+	case errors.As(err, &refused):
+		return refusedMove(refused, "")
 	case errors.As(err, &stuck) && stuck.Do != "":
 		return f.Hint("%s", stuck.Do)
 	case errors.As(err, &unreached):

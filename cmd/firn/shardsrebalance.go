@@ -162,15 +162,15 @@ func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 
 // carry does what is planned, or with --dry-run says what speaks against it.
 func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []shard.Server, p *rebalance.Plan) error {
-	refusals, notes, err := p.Check(ctx, servers, &o.Options)
+	obstacles, notes, err := p.Check(ctx, servers, &o.Options)
 	if err != nil {
 		return moveFailure(err)
 	}
 	for _, n := range notes {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do)
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do())
 	}
-	if len(refusals) > 0 {
-		return &ui.Failure{Code: ui.ExitFound, Err: &move.RefusedError{Refusals: refusals}}
+	if len(obstacles) > 0 {
+		return refusedMove(&move.RefusedError{Obstacles: obstacles}, ". Nothing was changed").Hint(fixThem, "firn shard rebalance --dry-run")
 	}
 	if o.dry {
 		return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/testserver"
 )
 
@@ -229,7 +230,7 @@ func TestShardsMoveInterrupted(t *testing.T) {
 	p = waitingMove(t, a, with("move 1 --to b"))
 	p.Process.Signal(syscall.SIGINT)
 	p.code(t)
-	if said := p.errs.String(); !strings.HasSuffix(said, maskedNote+"\n") || strings.Contains(said, "\n"+maskedNote) || strings.Contains(said, "secret") {
+	if said := p.errs.String(); !strings.HasSuffix(said, remedy.MaskedNote+"\n") || strings.Contains(said, "\n"+remedy.MaskedNote) || strings.Contains(said, "secret") {
 		t.Errorf("with a password it ends with %q", said[max(0, len(said)-200):])
 	}
 	exec("COMMIT")

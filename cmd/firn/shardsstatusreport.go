@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -191,23 +191,19 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 }
 
 func (st *status) printJSON(out io.Writer) error {
-	enc := json.NewEncoder(out)
+	var lines []any
 	for _, s := range st.seen {
 		l := newServerLine(s)
 		l.Time = st.time
 		if rate, ok := st.rates[s.Name]; ok {
 			l.Rate = &rate
 		}
-		if err := enc.Encode(l); err != nil {
-			return err
-		}
+		lines = append(lines, l)
 	}
 	for _, f := range st.moves {
 		l := newMoveStatus(f, st.hints)
 		l.Time = st.time
-		if err := enc.Encode(l); err != nil {
-			return err
-		}
+		lines = append(lines, l)
 	}
-	return nil
+	return ui.EmitJSON(out, lines...)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"os/user"
@@ -60,9 +59,9 @@ const (
 func sayMade(errs io.Writer) open.OnMade {
 	return func(path string, implicit bool) {
 		if implicit {
-			fmt.Fprintf(errs, "created %s, the file of user %s: ids are unique among your programs on this host that name no other store\n", path, userName())
+			ui.PrintNote(errs, "created %s, the file of user %s: ids are unique among your programs on this host that name no other store", path, userName())
 		} else {
-			fmt.Fprintf(errs, "created %s: ids are unique among your programs that use this file\n", path)
+			ui.PrintNote(errs, "created %s: ids are unique among your programs that use this file", path)
 		}
 		if text := open.InContainer(path); text != "" {
 			ui.PrintWarning(errs, "%s", text)

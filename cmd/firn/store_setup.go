@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,9 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/mysql"
 	fromurl "github.com/firn-id/firn/store/open"
-	"github.com/firn-id/firn/store/postgres"
 )
 
 func newStore() *cobra.Command {
@@ -35,17 +33,20 @@ func newStoreSetup() *cobra.Command {
 	var printing bool
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Create the tables of a store; --print shows the SQL instead",
+		Short: "Create the tables of a store; --print shows the SQL, ACL or RBAC instead",
 		Long: `Create what a store needs to keep records, its tables or nodes. It is for users whose
 processes may not create them: otherwise the first write does it. What is there already
 stays as it is, so the command may be repeated. It creates no pool: firn pool create.
 
-With --print the command changes nothing and prints the SQL that it would run, with the
-views that a person can read and, as a comment, what the role of your programs is granted. The kind of database is that of --store, or the argument.`,
+With --print the command changes nothing and prints what an administrator executes instead:
+SQL for postgres and mysql, an ACL command for redis, commands of etcdctl for etcd. The text
+also makes the role firn, with a new password and with no more rights than your programs
+need. The kind of store is the argument, or that of --store.`,
 		Example: `  firn store setup --store postgres://admin@db/app
   firn store setup --store mysql://admin:secret@db/app --json
-  firn store setup --print postgres | psql`,
-		ValidArgs: []string{"postgres", "mysql"},
+  firn store setup --print postgres | psql -h db app
+  firn store setup --print redis | redis-cli -h cache`,
+		ValidArgs: fromurl.SetupKinds(),
 		Args:      arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			set, err := loadSettings(cmd)
@@ -55,9 +56,9 @@ views that a person can read and, as a comment, what the role of your programs i
 			url := set.StoreURL().Text
 			switch {
 			case printing && len(args) > 0:
-				return printSQL(cmd.OutOrStdout(), args[0], wantsJSON(cmd))
+				return printSetup(cmd, args[0])
 			case printing:
-				return printSQL(cmd.OutOrStdout(), url, wantsJSON(cmd))
+				return printSetup(cmd, url)
 			case len(args) > 0:
 				return ui.Bad("%q is for --print; the tables are created in the store of --store", args[0]).Hint("firn store setup --print %s", phrase.ShellWord(args[0]))
 			}
@@ -66,7 +67,7 @@ views that a person can read and, as a comment, what the role of your programs i
 		},
 	}
 	addStore(cmd)
-	cmd.Flags().BoolVar(&printing, "print", false, "print the SQL and change nothing")
+	cmd.Flags().BoolVar(&printing, "print", false, "print the SQL, ACL or RBAC commands and change nothing")
 	return cmd
 }
 
@@ -96,8 +97,7 @@ func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON boo
 		_, err = fmt.Fprintf(out, "%s: everything was there already\n", line.Store)
 	}
 	if grant := grantOf(ctx, s); grant != "" {
-		_, failed := fmt.Fprintf(errs, "where your programs use another role, it needs: %s\n", grant)
-		err = errors.Join(err, failed)
+		err = errors.Join(err, ui.PrintNote(errs, "where your programs use another role, it needs: %s", grant))
 	}
 	return err
 }
@@ -121,45 +121,31 @@ func grantOf(ctx context.Context, s store.Store) string {
 	return ""
 }
 
-// grants are the same for printed SQL, which is for no database in particular.
-var grants = map[string]string{
-	"mysql":    "GRANT SELECT, INSERT, UPDATE ON DATABASE.firn_records TO 'USER'@'HOST';",
-	"postgres": "GRANT USAGE ON SCHEMA SCHEMA TO ROLE; GRANT SELECT, INSERT, UPDATE ON SCHEMA.firn_records TO ROLE; -- SCHEMA: that of the table, public if search_path names none",
+// A setupText is what an administrator executes, as --json prints it.
+type setupText struct {
+	Kind     string `json:"kind"`
+	Text     string `json:"text"`
+	Role     string `json:"role"`
+	Password string `json:"password"`
 }
 
-// databaseKind is the kind of database of a URL or an argument.
-func databaseKind(text string) string {
-	kind, _, _ := strings.Cut(text, ":")
-	if kind == "postgresql" {
-		return "postgres"
+// printSetup prints what an administrator executes to set up a store of that URL or kind. The
+// password is a new one, so that the text is safe to execute as it stands.
+func printSetup(cmd *cobra.Command, at string) error {
+	kinds := strings.Join(fromurl.SetupKinds(), ", ")
+	if at == "" {
+		return ui.Bad("--print needs to know which kind of store: %s", kinds).Hint("firn store setup --print postgres")
 	}
-	return kind
-}
-
-// sqlTexts are the tables and views of the stores that have SQL.
-var sqlTexts = map[string]func() string{
-	"mysql":    mysql.SQL,
-	"postgres": postgres.SQL,
-}
-
-func printSQL(out io.Writer, kind string, asJSON bool) error {
-	kind = databaseKind(kind)
-	text, ok := sqlTexts[kind]
-	if !ok {
-		var names []string
-		for name := range sqlTexts {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		if kind == "" {
-			return ui.Bad("--print needs to know which database: %s", strings.Join(names, " or ")).Hint("firn store setup --print %s", names[len(names)-1])
-		}
-		return ui.Bad("%q has no SQL to print; %s have", kind, strings.Join(names, " and ")).Hint("to create what a store needs: firn store setup")
+	password := strings.ToLower(rand.Text())
+	text, err := fromurl.SetupText(at, password)
+	if err != nil {
+		return ui.Bad("%w", err).Hint("these kinds of stores have something to print: %s; to create what another one needs: firn store setup", kinds)
 	}
-	sql := text() + "\n-- Where your programs use another role than the one that runs this, it needs no more than:\n-- " + grants[kind] + "\n"
-	if asJSON {
-		return json.NewEncoder(out).Encode(map[string]string{"database": kind, "sql": sql})
+	if wantsJSON(cmd) {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(setupText{fromurl.SetupKind(at), text, fromurl.SetupRole, password})
 	}
-	_, err := fmt.Fprint(out, sql)
-	return err
+	if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
+		return err
+	}
+	return ui.PrintNote(cmd.ErrOrStderr(), "the text makes the role %s with a new password: %s; your programs then name the store as %s:%[2]s@HOST/...", fromurl.SetupRole, password, fromurl.SetupKind(at)+"://"+fromurl.SetupRole)
 }

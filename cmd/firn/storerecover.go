@@ -8,28 +8,26 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
-	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
-	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/recovery"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
 func newStoreRecover() *cobra.Command {
-	r := &recovery{}
+	r := &recovering{}
 	cmd := &cobra.Command{
 		Use:   "recover",
 		Short: "Make a store safe after a restore or a failover that lost writes",
@@ -72,7 +70,7 @@ nothing used the old one since the copy was made, and the old one is gone.`,
 	}
 	addStore(cmd)
 	cmd.Flags().DurationVar(&r.outage, "outage", 0, "the longest outage budget of any process that used the store ("+
-		phrase.Duration(term.OutageDurable)+", or what firn.yaml says if that is more)")
+		phrase.Duration(pool.DefaultOutage)+", or what firn.yaml says if that is more)")
 	addNumbers(cmd)
 	cmd.Flags().BoolVar(&r.moved, "moved", false, "the store was moved on purpose, nothing used the old one since the copy, and the old one is gone")
 	cmd.Flags().BoolVar(&r.lost, "lost", false, "the SQLite file is gone for good, with all its copies, and was not moved: create an empty one")
@@ -80,8 +78,8 @@ nothing used the old one since the copy was made, and the old one is gone.`,
 	return cmd
 }
 
-// A recovery is what is to be done to a store.
-type recovery struct {
+// A recovering is what a person asks to be done to a store.
+type recovering struct {
 	url      string
 	path     string // of the file; empty: it has none
 	implicit bool   // nobody named it
@@ -95,7 +93,7 @@ type recovery struct {
 }
 
 // load reads the settings.
-func (r *recovery) load(cmd *cobra.Command) (err error) {
+func (r *recovering) load(cmd *cobra.Command) (err error) {
 	set, err := loadSettings(cmd)
 	if err != nil {
 		return err
@@ -128,7 +126,7 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	// Too little would let ids repeat. So only who says so here has less than the
 	// default: a variable is about one process, and others had what they had.
 	if r.said = saidBy(f); !r.said {
-		r.outage = max(r.outage, term.OutageDurable)
+		r.outage = max(r.outage, pool.DefaultOutage)
 		if set.File != nil {
 			for i := range set.File.Pools {
 				r.outage = max(r.outage, set.File.Pools[i].Options.Outage)
@@ -138,112 +136,38 @@ func (r *recovery) load(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// A recoveryPlan is what a store has that a recovery changes.
-type recoveryPlan struct {
-	pools  []pool.Info
-	lost   []string // pools without a record, of which there are records of workers
-	series []string
-	shards bool                   // the same database has shards
-	since  []string               // up to where, and when, each sequence was last granted numbers
-	usedUp []usedUp               // series that have no number left after it
-	other  *store.OtherStoreError // the store is a copy of another one, or was moved
-}
-
-// plan reads what the store has.
-func (r *recovery) plan(ctx context.Context, s store.Store) (p recoveryPlan, err error) {
-	if p.pools, err = pool.List(ctx, s); err != nil {
-		return p, err
+// plan returns what the recovery does to a store with these contents.
+func (r *recovering) plan(ctx context.Context, c *recovery.Contents) (*recovery.Plan, error) {
+	p, err := c.Plan(ctx, &recovery.Options{Outage: r.outage, Numbers: r.numbers.all, Each: r.numbers.each})
+	if err == nil {
+		return p, nil
 	}
-	if p.lost, err = lostPools(ctx, s); err != nil {
-		return p, err
+	outage := ""
+	if r.said {
+		outage = " --outage " + phrase.Duration(r.outage)
 	}
-	sequences, err := sequence.List(ctx, s)
-	if err != nil {
-		return p, err
-	}
-	documents, err := document.List(ctx, s)
-	if err != nil {
-		return p, err
-	}
-	for _, one := range sequences {
-		p.series = append(p.series, one.Name)
-		if text := givenSince(one); text != "" {
-			p.since = append(p.since, text)
-		}
-	}
-	for _, one := range documents {
-		p.series = append(p.series, one.Name)
-	}
-	p.shards = holdsShards(ctx, r.url)
-	if err := open.CheckPlace(ctx, s); err != nil && !errors.As(err, &p.other) {
-		return p, err
-	}
-	return p, nil
-}
-
-// lostPools are the names of pools whose record is missing, while records of their workers
-// are there.
-func lostPools(ctx context.Context, s store.Store) ([]string, error) {
-	list, err := s.List(ctx, term.KeyPools)
-	if err != nil {
-		return nil, err
-	}
-	there := map[string]bool{}
-	var names []string
-	for _, rec := range list {
-		name, _, below := strings.Cut(strings.TrimPrefix(rec.Key, term.KeyPools), "/")
-		there[name] = there[name] || !below
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	return slices.DeleteFunc(names, func(name string) bool { return there[name] }), nil
-}
-
-// holdsShards reports whether the database of the store has shards of firn's, as far as it
-// says so.
-func holdsShards(ctx context.Context, url string) bool {
-	if !strings.HasPrefix(url, "postgres") {
-		return false
-	}
-	config, err := fromurl.PostgreSQL(url)
-	if err != nil {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return false
-	}
-	defer conn.Close(ctx)
-	var table, any bool
-	if err := conn.QueryRow(ctx, "SELECT to_regclass('firn.shard') IS NOT NULL").Scan(&table); err != nil || !table {
-		return false
-	}
-	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM firn.shard)").Scan(&any)
-	return err == nil && any
+	return nil, r.numbers.explain(err, c, r.url, outage)
 }
 
 // run makes the store safe.
-func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
-	act := r.recover
-	if r.moved {
-		act = r.accept
-	}
+func (r *recovering) run(ctx context.Context, cmd *cobra.Command) error {
 	asked, accept := false, sqlite.Restored
 	do := func(s store.Store) error {
-		p, err := r.plan(ctx, s)
-		if err == nil && !r.moved {
-			p.usedUp, err = r.check(ctx, s, p)
+		c, err := recovery.Read(ctx, s)
+		if err != nil {
+			return err
 		}
+		if r.moved {
+			return r.move(ctx, cmd, s, c)
+		}
+		p, err := r.plan(ctx, c)
 		if err == nil && !asked {
 			err = r.confirm(ctx, cmd, p)
 		}
 		if err != nil {
 			return err
 		}
-		return act(ctx, s, p, cmd.OutOrStdout(), wantsJSON(cmd))
+		return r.recover(ctx, p, cmd.OutOrStdout(), wantsJSON(cmd))
 	}
 	if r.path == "" {
 		s, err := fromurl.URL(ctx, r.url)
@@ -258,14 +182,22 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 	case errors.Is(err, os.ErrNotExist) && !r.lost:
 		return r.noFile()
 	case errors.Is(err, os.ErrNotExist): // ask before one is created
-		if err := r.confirm(ctx, cmd, recoveryPlan{}); err != nil {
+		p, err := r.plan(ctx, &recovery.Contents{})
+		if err == nil {
+			err = r.confirm(ctx, cmd, p)
+		}
+		if err != nil {
 			return err
 		}
 		asked, accept = true, sqlite.CreateLost
 	case err != nil:
 		return err
 	case r.lost:
-		return ui.Bad("--lost: the file %s is there", r.path).Hint("to make it safe: firn store recover%s", storeFlag(r.url))
+		f := ui.Bad("--lost: the file %s is there", r.path)
+		if remedy.IsEmpty(r.path) {
+			f = ui.Bad("--lost: the file %s is there, and is empty", r.path)
+		}
+		return hintLost(f, r.url, "to make it safe: firn store recover"+remedy.StoreFlag(r.url))
 	}
 	if r.implicit || r.lost { // a directory may be lost with its file
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
@@ -277,108 +209,84 @@ func (r *recovery) run(ctx context.Context, cmd *cobra.Command) error {
 
 // noFile is the error of a path where there is no file. A moved file looks the same as a lost
 // one, and a second file would make the ids of the moved one: so none is made unasked.
-func (r *recovery) noFile() error {
+func (r *recovering) noFile() error {
 	f := ui.Failed("there is no file %s, so nothing was done: a second file would make the ids of the first again", r.path)
 	var none *sqlite.MissingDirectoryError
 	if _, err := sqlite.Inspect(r.path); errors.As(err, &none) && !r.implicit {
 		f.Hints = missingDirectory(none).Hints
 		return f
 	}
-	for _, text := range noFileHints(r.url, "if there is a backup, put it back, and run this command again") {
+	for _, text := range remedy.NoFile(r.url, "if there is a backup, put it back, and run this command again") {
 		f.Hint("%s", text)
 	}
 	return f
 }
 
 // confirm says what will be done and what that means, and asks.
-func (r *recovery) confirm(ctx context.Context, cmd *cobra.Command, p recoveryPlan) error {
+func (r *recovering) confirm(ctx context.Context, cmd *cobra.Command, p *recovery.Plan) error {
 	if err := r.explain(cmd.ErrOrStderr(), p, time.Now()); err != nil || r.yes {
 		return err
 	}
 	question, flags := "Are all processes stopped?", ""
 	switch {
-	case r.moved:
-		question, flags = "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?", " --moved"
 	case r.lost:
 		flags = " --lost"
 		question = "Are all processes stopped, and is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
-	case p.other != nil:
+	case p.CopyOf != nil:
 		question = "Are all processes stopped, and is the store that this one is a copy of gone for good? Or is this a copy on purpose, and its ids never meet those of the other store?"
 	}
-	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", storeFlag(r.url), flags, r.numbers.flags()))
+	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", remedy.StoreFlag(r.url), flags, r.numbers.flags()))
 }
 
-// check returns the series that have no number left after the recovery, or an error where
-// the numbers to leave out cannot be meant.
-func (r *recovery) check(ctx context.Context, s store.Store, p recoveryPlan) ([]usedUp, error) {
-	if err := r.numbers.check(p.series, p.since); err != nil || len(p.series) == 0 {
-		return nil, err
+// poolNames are the names of a store's pools.
+func poolNames(c *recovery.Contents) []string {
+	names := make([]string, len(c.Pools))
+	for i, info := range c.Pools {
+		names[i] = info.Name
 	}
-	all, err := r.numbers.usedUp(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	outage := ""
-	if r.said {
-		outage = " --outage " + phrase.Duration(r.outage)
-	}
-	return all, r.numbers.refuse(all, r.url, outage)
+	return names
 }
 
 // explain says what will be done and what that means.
-func (r *recovery) explain(w io.Writer, p recoveryPlan, now time.Time) error {
+func (r *recovering) explain(w io.Writer, p *recovery.Plan, now time.Time) error {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, "  - "+format+"\n", args...) }
-	names := make([]string, len(p.pools))
-	longest := r.outage
-	for i, info := range p.pools {
-		names[i] = info.Name
-		longest = max(longest, info.OutageLimit)
-	}
-	if r.moved {
-		fmt.Fprintf(&b, "%s is accepted as the place of its pools and counters:\n", fromurl.Redact(r.url))
-		say("pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once", phrase.List(names), phrase.List(p.series))
-		say("if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved")
-		_, err := io.WriteString(w, b.String())
-		return err
-	}
 	fmt.Fprintf(&b, "%s is made safe after it lost writes:\n", fromurl.Redact(r.url))
 	say("every process that uses it must be stopped now: ids that one makes meanwhile may repeat")
 	if r.path != "" {
 		if err := r.explainFile(say); err != nil {
 			return err
 		}
-	} else if p.other != nil {
-		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.other.What, p.other.Want)
+	} else if p.CopyOf != nil {
+		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.CopyOf.What, p.CopyOf.Want)
 		say("only where this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache, both may be used")
 	}
-	pause := longest + 2*term.Skew
-	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", phrase.Duration(longest), phrase.Duration(2*term.Skew))
-	until := now.Add(pause).UTC().Format(time.RFC3339)
-	if len(p.pools)+len(p.lost) > 0 {
-		say("pools: %s. Every worker is taken from its process", phrase.List(names))
-		say("no ids for about %s, until %s: %s", phrase.Duration(pause), until, why)
+	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", phrase.Duration(p.Pause-recovery.ClockError), phrase.Duration(recovery.ClockError))
+	until := now.Add(p.Pause).UTC().Format(time.RFC3339)
+	if p.HasPools() {
+		say("pools: %s. Every worker is taken from its process", phrase.List(poolNames(p.Contents)))
+		say("no ids for about %s, until %s: %s", phrase.Duration(p.Pause), until, why)
 	} else {
 		say("pools: none. The ids of a pool that is created now start at %s: %s", until, why)
 	}
-	if len(p.series) > 0 {
-		say("series: %s. Each leaves out %s, and goes on at once", phrase.List(p.series), r.numbers.text(p.series))
+	if series := p.Series(); len(series) > 0 {
+		say("series: %s. Each leaves out %s, and goes on at once", phrase.List(series), r.numbers.text(series))
 	}
 	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
-	for _, text := range p.since {
+	for _, text := range givenSince(p.Contents) {
 		say("%s. %s", text, howFar)
 	}
-	for _, u := range p.usedUp {
-		say("series %s has no number left %s: %s", u.series, u.until, u.room)
+	for _, u := range p.UsedUp {
+		say("series %s has no number left %s: %s", u.Series, untilText(u), lastText(u))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // explainFile says what becomes of the file.
-func (r *recovery) explainFile(say func(string, ...any)) error {
+func (r *recovering) explainFile(say func(string, ...any)) error {
 	switch fi, err := os.Stat(r.path); {
 	case err == nil:
 		say("the file there now, of %s and %s bytes, is taken for the store", phrase.Instant(fi.ModTime()), phrase.Count(fi.Size()))
@@ -394,8 +302,8 @@ func (r *recovery) explainFile(say func(string, ...any)) error {
 }
 
 // withDirectory says that the directory of the file is made too; "" where it is there.
-func (r *recovery) withDirectory() string {
-	if dir := filepath.Dir(r.path); !isFile(dir) {
+func (r *recovering) withDirectory() string {
+	if dir := filepath.Dir(r.path); !remedy.IsFile(dir) {
 		return ", and its directory " + dir
 	}
 	return ""
@@ -413,46 +321,27 @@ type recoveredLine struct {
 }
 
 // recover raises every counter, and starts all ids later.
-func (r *recovery) recover(ctx context.Context, s store.Store, p recoveryPlan, out io.Writer, asJSON bool) error {
-	counters, err := raiseCounters(ctx, s, r.numbers)
+func (r *recovering) recover(ctx context.Context, p *recovery.Plan, out io.Writer, asJSON bool) error {
+	done, err := p.Run(ctx)
 	if err != nil {
-		return err
+		return classify(err).Hint("before anything is started, again: firn store recover%s%s", remedy.StoreFlag(r.url), r.numbers.flags())
 	}
-	pools, err := pool.Recover(ctx, s, r.outage)
-	if err != nil {
-		return classify(fmt.Errorf("%w; %s done", err, phrase.Plural(len(pools), "pool"))).
-			Hint("before anything is started, again: firn store recover%s%s", storeFlag(r.url), r.numbers.flags())
-	}
-	rec, err := s.Get(ctx, term.KeyStore)
-	if err != nil {
-		return err
-	}
-	all, err := term.ReadStore(rec)
-	if err != nil {
-		return err
-	}
-	line := recoveredLine{Store: fromurl.Redact(r.url), Then: p.then(r.hints), noPools: len(p.pools)+len(p.lost) == 0}
-	var lines []recoveredLine
-	starts := all.Floor
-	for _, one := range pools {
-		if one.StartsAt.After(starts) {
-			starts = one.StartsAt
-		}
+	line := recoveredLine{Store: fromurl.Redact(r.url), StartsAt: phrase.Instant(done.StartsAt), Then: r.then(ctx, p), noPools: !p.HasPools()}
+	lines := []recoveredLine{line}
+	for _, one := range done.Pools {
 		lines = append(lines, recoveredLine{Pool: one.Pool, StartsAt: phrase.Instant(one.StartsAt), Workers: &one.Workers})
 	}
-	line.StartsAt = phrase.Instant(starts)
-	return errors.Join(printRecovered(out, append([]recoveredLine{line}, lines...), asJSON),
-		printCounters(out, counters, asJSON), printThen(out, line.Then, asJSON))
+	return errors.Join(printRecovered(out, lines, asJSON), printCounters(out, countersOf(done), asJSON), printThen(out, line.Then, asJSON))
 }
 
 // then are the commands that are to follow.
-func (p recoveryPlan) then(h hinter) []string {
+func (r *recovering) then(ctx context.Context, p *recovery.Plan) []string {
 	var all []string
-	for _, name := range p.lost {
-		all = append(all, h.compose("firn pool ensure "+phrase.ShellWord(name)))
+	for _, name := range p.LostPools {
+		all = append(all, r.hints.compose("firn pool ensure "+phrase.ShellWord(name)))
 	}
-	if p.shards {
-		all = append(all, h.compose("firn shard reopen SERVER"))
+	if config, err := fromurl.PostgreSQL(r.url); strings.HasPrefix(r.url, "postgres") && err == nil && check.HasShards(ctx, config) {
+		all = append(all, r.hints.compose("firn shard reopen SERVER"))
 	}
 	return all
 }
@@ -501,28 +390,31 @@ type acceptedLine struct {
 	Kind   string `json:"kind"`
 }
 
-// accept accepts that the pools and the counters are in this store now.
-func (r *recovery) accept(ctx context.Context, s store.Store, _ recoveryPlan, out io.Writer, asJSON bool) error {
-	pools, err := pool.AcceptMove(ctx, s)
+// move accepts that the pools and the counters are in this store now.
+func (r *recovering) move(ctx context.Context, cmd *cobra.Command, s store.Store, c *recovery.Contents) error {
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), `%s is accepted as the place of its pools and counters:
+  - pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once
+  - if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved
+`, fromurl.Redact(r.url), phrase.List(poolNames(c)), phrase.List(c.Series()))
+	if err == nil && !r.yes {
+		err = ui.MustAsk(ctx, cmd, "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?",
+			fmt.Sprintf("firn store recover%s --moved%s --yes", remedy.StoreFlag(r.url), r.numbers.flags()))
+	}
 	if err != nil {
 		return err
 	}
-	sequences, err := sequence.AcceptMove(ctx, s)
-	if err != nil {
-		return err
-	}
-	documents, err := document.AcceptMove(ctx, s)
+	done, err := recovery.AcceptMove(ctx, s)
 	if err != nil {
 		return err
 	}
 	var counters []acceptedLine
-	for _, in := range sequences {
+	for _, in := range done.Sequences {
 		counters = append(counters, acceptedLine{in.Name, config.Sequence})
 	}
-	for _, in := range documents {
+	for _, in := range done.Documents {
 		counters = append(counters, acceptedLine{in.Name, config.Document})
 	}
-	return printAccepted(out, pools, counters, asJSON)
+	return printAccepted(cmd.OutOrStdout(), done.Pools, counters, wantsJSON(cmd))
 }
 
 func printAccepted(out io.Writer, pools []pool.Info, counters []acceptedLine, asJSON bool) error {

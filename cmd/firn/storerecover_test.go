@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -133,12 +134,12 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now") {
 		t.Errorf("%s", errs)
 	}
-	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || isFile(path) ||
+	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || remedy.IsFile(path) ||
 		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH") ||
 		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := called(t, "store", "recover", "--lost"); code != ui.ExitUsage || isFile(path) ||
+	if _, errs, code := called(t, "store", "recover", "--lost"); code != ui.ExitUsage || remedy.IsFile(path) ||
 		!strings.Contains(errs, "is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?") || !strings.Contains(errs, " --lost --yes\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
@@ -175,8 +176,8 @@ func TestRecoverMovedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || isFile(old) || !strings.Contains(errs, "there is no file "+old) {
-		t.Errorf("exit code %d, a file: %t: %s", code, isFile(old), errs)
+	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || remedy.IsFile(old) || !strings.Contains(errs, "there is no file "+old) {
+		t.Errorf("exit code %d, a file: %t: %s", code, remedy.IsFile(old), errs)
 	}
 	if _, errs, code := called(t, "next", "--store", "sqlite:"+filepath.Join(dir, "ids.db")); code != 0 {
 		t.Error(errs)

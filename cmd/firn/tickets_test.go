@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -111,13 +112,13 @@ func TestTicketFileMoved(t *testing.T) {
 	path := filepath.Join(dir, "b.db")
 	for _, command := range []string{"next tick", "series create tick --kind sequence", "series create", "series raise tick 5000"} {
 		errs := refusedWith(t, strings.Fields(command), "there is no store sqlite:"+path, "in place of sqlite:"+path+" wherever that is named", "move it back")
-		if isFile(path) || strings.Contains(errs, "FIRN_STORE=") {
-			t.Errorf("%s: file %t: %s", command, isFile(path), errs)
+		if remedy.IsFile(path) || strings.Contains(errs, "FIRN_STORE=") {
+			t.Errorf("%s: file %t: %s", command, remedy.IsFile(path), errs)
 		}
 	}
 	s := serving(t, dir)
-	if err := s.Run(); err == nil || isFile(path) || !strings.Contains(s.log.String(), "there is no store sqlite:"+path) {
-		t.Errorf("serve: %v, file %t\n%s", err, isFile(path), s.log)
+	if err := s.Run(); err == nil || remedy.IsFile(path) || !strings.Contains(s.log.String(), "there is no store sqlite:"+path) {
+		t.Errorf("serve: %v, file %t\n%s", err, remedy.IsFile(path), s.log)
 	}
 	write(t, dir, "firn.yaml", strings.ReplaceAll(ticketLines, "b.db", "moved/b.db")) // as the hint says
 	mustAll(t, "next tick")
@@ -125,7 +126,7 @@ func TestTicketFileMoved(t *testing.T) {
 
 // The hint of a file that a running server has lost names no variable that replaces another store.
 func TestMovedFileHint(t *testing.T) {
-	for _, text := range noFileHints("sqlite:/srv/t2.db", "") {
+	for _, text := range remedy.NoFile("sqlite:/srv/t2.db", "") {
 		if strings.Contains(text, "FIRN_STORE=") {
 			t.Error(text)
 		}

@@ -58,7 +58,7 @@ Authorization: Bearer TOKEN.
 			token := randomToken()
 			_, err := cmd.OutOrStdout().Write(o.answer(token))
 			if err == nil && !o.json {
-				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "if firn.yaml has tokens already, add only this entry to them: %s\n", o.entry(token))
+				err = ui.PrintNote(cmd.ErrOrStderr(), "if firn.yaml has tokens already, add only this entry to them: %s", o.entry(token))
 			}
 			return err
 		},

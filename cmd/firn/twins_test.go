@@ -150,3 +150,24 @@ func TestFlagIsNoValue(t *testing.T) {
 		refusedWith(t, strings.Fields(command), want)
 	}
 }
+
+// A series whose settings in firn.yaml are not those that it was created with is refused when it is
+// opened: doctor says so before.
+func TestDoctorComparesSettings(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "series create invoice --pattern INV-{6}", "series create orders --kind sequence --first 100", "series create items --kind sequence --cache 7", "next")
+	const items = "  items: { kind: sequence, cache: 9 }\n"
+	write(t, dir, "firn.yaml", "series:\n  invoice: { kind: document, pattern: \"INV-{8}\" }\n  orders: { kind: sequence, first: 1 }\n"+items)
+	out, _, code := called(t, "doctor")
+	for _, want := range []string{"bad   series invoice: ", "firn series set invoice", "bad   series orders: ", "leave out first"} {
+		if code != 3 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
+		}
+	}
+	if strings.Contains(out, "series items") {
+		t.Errorf("each process has a cache of its own: %s", out)
+	}
+	write(t, dir, "firn.yaml", "series:\n  invoice: { kind: document, pattern: \"INV-{6}\" }\n  orders: { kind: sequence, first: 100 }\n"+items)
+	mustAll(t, "doctor", "next invoice", "next orders")
+}

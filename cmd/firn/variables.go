@@ -182,6 +182,9 @@ func prepare(cmd *cobra.Command, _ []string) error {
 	if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) {
 		return nil // a shell asks, while somebody types
 	}
+	if m, ok := cmd.ErrOrStderr().(*ui.Messages); ok {
+		m.AsJSON = wantsJSON(cmd)
+	}
 	if err := noFlagAsValue(cmd); err != nil {
 		return err
 	}

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store"
 )
 
 // A build says what this binary was made from.
@@ -42,25 +48,68 @@ func buildVersion() build {
 }
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  firn version --json",
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version; --store also prints those of running processes",
+		Long: `Print the version of this program. With --store it also lists the processes that hold a
+worker of a pool of that store, each with the version of firn that it runs. An older
+version did not record its own, which shows as "-".`,
+		Example: "  firn version --json\n  firn version --store postgres://app@db/app",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := buildVersion()
-			if wantsJSON(cmd) {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(b)
+			if err := buildVersion().print(cmd.OutOrStdout(), wantsJSON(cmd)); err != nil || !saidBy(cmd.Flags().Lookup("store")) {
+				return err
 			}
-			text := "firn " + b.Version
-			if b.Commit != "" {
-				text += " commit " + b.Commit + " of " + b.Time
-			}
-			if b.Modified {
-				text += ", modified"
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (%s, %s)\n", text, b.Go, b.Platform)
-			return err
+			return withStore(cmd, func(s store.Store) error {
+				lines, err := workerLines(cmd.Context(), s, "")
+				if err != nil {
+					return err
+				}
+				return printRunning(cmd.OutOrStdout(), lines, wantsJSON(cmd))
+			})
 		},
 	}
+	addStore(cmd)
+	return cmd
+}
+
+// print prints what this binary was made from.
+func (b build) print(out io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(b)
+	}
+	text := "firn " + b.Version
+	if b.Commit != "" {
+		text += " commit " + b.Commit + " of " + b.Time
+	}
+	if b.Modified {
+		text += ", modified"
+	}
+	_, err := fmt.Fprintf(out, "%s (%s, %s)\n", text, b.Go, b.Platform)
+	return err
+}
+
+// A runningLine is a process that holds a worker, as --json prints it.
+type runningLine struct {
+	Pool    string `json:"pool"`
+	Worker  int64  `json:"worker"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// printRunning prints the processes that hold a worker, and those of which nobody can tell.
+func printRunning(out io.Writer, workers []workerLine, asJSON bool) error {
+	var lines []runningLine
+	for _, w := range workers {
+		if w.State != string(pool.WorkerFree) {
+			lines = append(lines, runningLine{w.Pool, w.Worker, w.Name, cmp.Or(w.Version, "-")})
+		}
+	}
+	if len(lines) == 0 && !asJSON {
+		_, err := fmt.Fprintln(out, "no process holds a worker")
+		return err
+	}
+	return ui.Emit(out, asJSON, []string{"POOL", "WORKER", "NAME", "VERSION"}, lines, func(l runningLine) []any {
+		return []any{l.Pool, l.Worker, l.Name, l.Version}
+	})
 }

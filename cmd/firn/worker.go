@@ -113,10 +113,7 @@ func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 		return
 	}
 	f := otherStore(other, other, at)
-	ui.PrintWarning(cmd.ErrOrStderr(), "%s", f)
-	for _, hint := range (hinter{cmd}).lines(f) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "firn: hint: %s\n", hint)
-	}
+	ui.WarnHinting(cmd.ErrOrStderr(), hinter{cmd}.lines(f), "%s", f)
 }
 
 // poolInForce is the pool of --pool, the only one of firn.yaml, or the default.
@@ -133,8 +130,9 @@ func poolInForce(cmd *cobra.Command) (string, error) {
 type workerLine struct {
 	Pool    string  `json:"pool"`
 	Worker  int64   `json:"worker"`
-	State   string  `json:"state"` // held, free or unknown
-	Name    string  `json:"name"`  // of its holder, or of its last
+	State   string  `json:"state"`             // held, free or unknown
+	Name    string  `json:"name"`              // of its holder, or of its last
+	Version string  `json:"version,omitempty"` // of firn in that process
 	Term    uint64  `json:"term"`
 	Free    float64 `json:"free_in_seconds,omitempty"` // of one that is held
 	Horizon string  `json:"horizon"`
@@ -143,12 +141,13 @@ type workerLine struct {
 	free time.Duration
 }
 
-func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer, asJSON bool) error {
+// workerLines are the workers of a pool, or of all pools of a store.
+func workerLines(ctx context.Context, s store.Store, name string) ([]workerLine, error) {
 	names := []string{name}
 	if name == "" {
 		all, err := pool.List(ctx, s)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		names = nil
 		for _, info := range all {
@@ -159,14 +158,22 @@ func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer,
 	for _, name := range names {
 		workers, err := pool.Workers(ctx, s, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, v := range workers {
 			lines = append(lines, workerLine{
-				Pool: name, Worker: v.Worker, State: string(v.State), Name: v.Name, Term: v.Term,
+				Pool: name, Worker: v.Worker, State: string(v.State), Name: v.Name, Version: v.Version, Term: v.Term,
 				Free: v.Free.Seconds(), Horizon: phrase.Instant(v.Horizon), Written: phrase.Instant(v.Written), free: v.Free,
 			})
 		}
+	}
+	return lines, nil
+}
+
+func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer, asJSON bool) error {
+	lines, err := workerLines(ctx, s, name)
+	if err != nil {
+		return err
 	}
 	header := []string{"POOL", "WORKER", "STATE", "NAME", "TERM", "FREE IN", "HORIZON"}
 	return ui.Emit(out, asJSON, header, lines, func(l workerLine) []any {

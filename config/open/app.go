@@ -14,10 +14,10 @@ import (
 	fromurl "github.com/firn-id/firn/store/open"
 )
 
-// An Opened is what a program uses of its settings: stores, leases and series, each opened
+// An App is what a program uses of its settings: stores, leases and series, each opened
 // when it is first asked for, and open until Close. Series of one pool share one lease. It is
 // safe for concurrent use; while one series is being opened, others wait.
-type Opened struct {
+type App struct {
 	cfg     *config.Config
 	options Options
 
@@ -28,10 +28,10 @@ type Opened struct {
 	series map[string]*Series        // those that count, by name
 }
 
-// App returns what the settings describe, with nothing opened yet. A nil *Options is all
+// Config returns what the settings describe, with nothing opened yet. A nil *Options is all
 // defaults.
-func App(cfg *config.Config, o *Options) *Opened {
-	a := &Opened{cfg: cfg, stores: map[string]*fromurl.Store{}, leases: map[string]*lease.Lease{}, series: map[string]*Series{}}
+func Config(cfg *config.Config, o *Options) *App {
+	a := &App{cfg: cfg, stores: map[string]*fromurl.Store{}, leases: map[string]*lease.Lease{}, series: map[string]*Series{}}
 	if o != nil {
 		a.options = *o
 	}
@@ -40,10 +40,10 @@ func App(cfg *config.Config, o *Options) *Opened {
 
 // Source returns the ids or the numbers of a series, as firn next draws them. Where firn.yaml
 // lists no series, a name is that of a counter of the store, or else of ids of the pool.
-// A series of texts is an error: see [Opened.Document].
+// A series of texts is an error: see [App.Document].
 //
 // It waits for the store, and for a worker at most as long as the pool's setting wait says.
-func (a *Opened) Source(ctx context.Context, series string) (firn.Source, error) {
+func (a *App) Source(ctx context.Context, series string) (firn.Source, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s, err := a.chosen(ctx, series)
@@ -64,8 +64,8 @@ func (a *Opened) Source(ctx context.Context, series string) (firn.Source, error)
 }
 
 // Document returns a series of texts. A series of any other kind is an error: see
-// [Opened.Source]. It waits for the store.
-func (a *Opened) Document(ctx context.Context, series string) (*document.Series, error) {
+// [App.Source]. It waits for the store.
+func (a *App) Document(ctx context.Context, series string) (*document.Series, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s, err := a.chosen(ctx, series)
@@ -84,7 +84,7 @@ func (a *Opened) Document(ctx context.Context, series string) (*document.Series,
 
 // Lease returns the lease that series of a pool share; "" is the pool that is meant where none
 // is named.
-func (a *Opened) Lease(ctx context.Context, pool string) (*lease.Lease, error) {
+func (a *App) Lease(ctx context.Context, pool string) (*lease.Lease, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l, err := a.cfg.LeasingOf(pool)
@@ -96,14 +96,14 @@ func (a *Opened) Lease(ctx context.Context, pool string) (*lease.Lease, error) {
 
 // Store returns the store that the settings name, or the default file of this user. It stays
 // open until Close.
-func (a *Opened) Store(ctx context.Context) (store.Store, error) {
+func (a *App) Store(ctx context.Context) (store.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.store(ctx, a.cfg.StoreURL().Text)
 }
 
 // Close gives back what is open: first the workers and numbers of all series, then the stores.
-func (a *Opened) Close() error {
+func (a *App) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
@@ -125,7 +125,7 @@ func (a *Opened) Close() error {
 
 // chosen returns what the settings say of a series. Where the file lists none, the store is
 // asked for a counter of the name, and nothing else says of which kind it is.
-func (a *Opened) chosen(ctx context.Context, name string) (*config.Series, error) {
+func (a *App) chosen(ctx context.Context, name string) (*config.Series, error) {
 	if a.closed {
 		return nil, firn.ErrClosed
 	}
@@ -150,7 +150,7 @@ func choose(cfg *config.Config, name string, there *config.Counter, err error) (
 
 // storeOf opens a store of a series. Drawing begins no ticket, so a file of one that is not there was
 // moved or lost, and none is made in its place.
-func (a *Opened) storeOf(ctx context.Context, s *config.Series, url string) (*fromurl.Store, error) {
+func (a *App) storeOf(ctx context.Context, s *config.Series, url string) (*fromurl.Store, error) {
 	if len(s.URLs) > 1 {
 		return a.storeAt(ctx, url, nil)
 	}
@@ -158,7 +158,7 @@ func (a *Opened) storeOf(ctx context.Context, s *config.Series, url string) (*fr
 }
 
 // store opens a store, and makes its file where there is none.
-func (a *Opened) store(ctx context.Context, url string) (*fromurl.Store, error) {
+func (a *App) store(ctx context.Context, url string) (*fromurl.Store, error) {
 	return a.storeAt(ctx, url, func(path string, _ bool) {
 		if a.options.Logger != nil {
 			a.options.Logger.Info("created the store: ids are unique among the programs that use this file", "file", path)
@@ -166,7 +166,7 @@ func (a *Opened) store(ctx context.Context, url string) (*fromurl.Store, error) 
 	})
 }
 
-func (a *Opened) storeAt(ctx context.Context, url string, made OnMade) (*fromurl.Store, error) {
+func (a *App) storeAt(ctx context.Context, url string, made OnMade) (*fromurl.Store, error) {
 	if a.closed {
 		return nil, firn.ErrClosed
 	}
@@ -181,7 +181,7 @@ func (a *Opened) storeAt(ctx context.Context, url string, made OnMade) (*fromurl
 }
 
 // open opens the stores of a series, and then the series.
-func (a *Opened) open(ctx context.Context, s *config.Series) (*Series, error) {
+func (a *App) open(ctx context.Context, s *config.Series) (*Series, error) {
 	var stores []store.Store
 	for _, url := range s.URLs {
 		st, err := a.storeOf(ctx, s, url)
@@ -193,7 +193,7 @@ func (a *Opened) open(ctx context.Context, s *config.Series) (*Series, error) {
 	return OpenSeries(ctx, s, stores, &a.options)
 }
 
-func (a *Opened) lease(ctx context.Context, s *config.Series) (*lease.Lease, error) {
+func (a *App) lease(ctx context.Context, s *config.Series) (*lease.Lease, error) {
 	key := s.Key()
 	if l := a.leases[key]; l != nil {
 		return l, nil
@@ -206,7 +206,7 @@ func (a *Opened) lease(ctx context.Context, s *config.Series) (*lease.Lease, err
 	return one.Lease, nil
 }
 
-func (a *Opened) counter(ctx context.Context, s *config.Series) (*Series, error) {
+func (a *App) counter(ctx context.Context, s *config.Series) (*Series, error) {
 	if one := a.series[s.Name]; one != nil {
 		return one, nil
 	}

@@ -47,8 +47,8 @@ func (p *createdPool) info() pool.Info {
 	return pool.Info{Name: p.name, Layout: p.layout, First: p.now.First, Last: p.now.Last}
 }
 
-// CreatedPools are those of the records that can be read.
-func CreatedPools(pools map[string]term.Pool) (all []createdPool) {
+// createdPools are those of the records that can be read.
+func createdPools(pools map[string]term.Pool) (all []createdPool) {
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		p := createdPool{Pool: pools[name], name: name}
 		var err error
@@ -70,7 +70,7 @@ func Crowded(ctx context.Context, s store.Store, err error, o *config.LeaseOptio
 	if !errors.As(err, &missing) || missing.Creating {
 		return err
 	}
-	if e := CrowdedBy(poolsOf(ctx, s), missing.Pool, o); e != nil {
+	if e := crowdedBy(poolsOf(ctx, s), missing.Pool, o); e != nil {
 		e.error = err
 		return e
 	}
@@ -84,7 +84,7 @@ func FreeBeside(ctx context.Context, s store.Store, name string, asked *pool.Opt
 	if asked.Workers > 0 {
 		o.Workers, o.Ranged = term.Range{First: asked.First, Last: asked.First + asked.Workers - 1}, true
 	}
-	if e := CrowdedBy(poolsOf(ctx, s), name, o); e != nil {
+	if e := crowdedBy(poolsOf(ctx, s), name, o); e != nil {
 		return e.Free
 	}
 	return ""
@@ -93,7 +93,7 @@ func FreeBeside(ctx context.Context, s store.Store, name string, asked *pool.Opt
 // CrowdedPool returns nil if a pool of that name and layout can be created beside the others with
 // every worker.
 func CrowdedPool(ctx context.Context, s store.Store, name string, layout firn.Layout) *CrowdedError {
-	return CrowdedBy(poolsOf(ctx, s), name, &config.LeaseOptions{Options: lease.Options{Layout: layout}})
+	return crowdedBy(poolsOf(ctx, s), name, &config.LeaseOptions{Options: lease.Options{Layout: layout}})
 }
 
 // poolsOf returns the pools of a store; none where it does not answer.
@@ -109,11 +109,16 @@ func poolsOf(ctx context.Context, s store.Store) []createdPool {
 			pools[name] = read
 		}
 	}
-	return CreatedPools(pools)
+	return createdPools(pools)
 }
 
-// CrowdedBy returns nil if a pool of these settings can be created beside the others.
-func CrowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedError {
+// CrowdedBy returns nil if a pool of these settings can be created beside those whose records
+// these are, by their names.
+func CrowdedBy(pools map[string]term.Pool, name string, o *config.LeaseOptions) *CrowdedError {
+	return crowdedBy(createdPools(pools), name, o)
+}
+
+func crowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedError {
 	l := o.Layout
 	if !l.IsValid() {
 		l = firn.Default()
@@ -155,7 +160,7 @@ func CrowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedE
 	}
 	free, some := gap(whole, taken)
 	if !some && o.Layout.IsValid() && e.Other.Layout != l {
-		same := CrowdedBy(all, name, &config.LeaseOptions{Options: lease.Options{Layout: e.Other.Layout}})
+		same := crowdedBy(all, name, &config.LeaseOptions{Options: lease.Options{Layout: e.Other.Layout}})
 		if same != nil && same.Free != "" {
 			e.InOther = same
 		}

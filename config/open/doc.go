@@ -1,10 +1,10 @@
 // Package open opens what the settings of package config say: stores, leases of workers, and
 // series of every kind, as the firn command and its server do.
 //
-// A program uses [App]:
+// A program uses [Config]:
 //
 //	cfg, err := config.Load("")
-//	app := open.App(cfg, nil)
+//	app := open.Config(cfg, nil)
 //	defer app.Close()
 //	photos, err := app.Source(ctx, "photo")
 //

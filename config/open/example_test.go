@@ -33,7 +33,7 @@ series:
 	if err != nil {
 		log.Fatal(err)
 	}
-	app := open.App(cfg, nil)
+	app := open.Config(cfg, nil)
 	defer app.Close()
 
 	ctx := context.Background()

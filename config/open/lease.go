@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -19,8 +21,8 @@ import (
 
 // This file brings what the settings say of a pool together with what its record says.
 
-// open leases a worker, or several.
-func Lease(ctx context.Context, s store.Store, l *config.Leasing, opts *Options) (*lease.Lease, error) {
+// openLease leases a worker, or several.
+func openLease(ctx context.Context, s store.Store, l *config.Leasing, opts *Options) (*lease.Lease, error) {
 	o, err := ReadyLease(ctx, s, l, opts.Hostname)
 	if err != nil {
 		return nil, LearnCause(ctx, s, l, err)
@@ -49,7 +51,7 @@ func (e *LongOutageError) Unwrap() error { return e.Err }
 
 func (e *LostPoolError) Unwrap() error { return e.MissingPoolError }
 
-// learn adds to an error what the store says of its cause: that a missing pool was lost, or
+// LearnCause adds to an error what the store says of its cause: that a missing pool was lost, or
 // which workers a pool can have.
 func LearnCause(ctx context.Context, s store.Store, l *config.Leasing, err error) error {
 	var missing *lease.MissingPoolError
@@ -71,7 +73,7 @@ func LearnCause(ctx context.Context, s store.Store, l *config.Leasing, err error
 	return &LostPoolError{missing, len(remains), LeftTo(ctx, s, l.Pool, l.Options.Layout)}
 }
 
-// ready returns the options of the lease, once it has compared the pool's record with the
+// ReadyLease returns the options of the lease, once it has compared the pool's record with the
 // range that the file says, and counted the host's number from the pool's first worker.
 func ReadyLease(ctx context.Context, s store.Store, l *config.Leasing, hostname func() (string, error)) (lease.Options, error) {
 	if hostname == nil {
@@ -169,13 +171,25 @@ func HostWorker(info pool.Info, hostname func() (string, error)) (int64, error) 
 	if err != nil {
 		return 0, &HostNameError{err}
 	}
-	n, err := config.Ordinal(host)
+	n, err := ordinal(host)
 	if err != nil {
 		return 0, &HostNameError{err}
 	}
 	n += info.First
 	if n > info.Last {
 		return 0, &HostError{host, lease.WorkerError{Pool: info.Name, Worker: n, First: info.First, Last: info.Last}}
+	}
+	return n, nil
+}
+
+// ordinal returns the number that a host's name ends in: 7 for web-7, as the pods of a
+// StatefulSet are called.
+func ordinal(host string) (int64, error) {
+	host, _, _ = strings.Cut(host, ".")
+	digits := host[len(strings.TrimRight(host, "0123456789")):]
+	n, err := strconv.ParseInt(digits, 10, 62) // with a first worker added it is still a number
+	if err != nil {
+		return 0, fmt.Errorf("the host's name is %q, which does not end in a number", host)
 	}
 	return n, nil
 }
@@ -198,7 +212,8 @@ type HostError struct {
 func (e *HostError) Error() string {
 	return fmt.Sprintf("host %s asks for worker %d, which is outside pool %q, which has workers %d-%d", e.host, e.Worker, e.Pool, e.First, e.Last)
 }
-func (e *HostError) Unwrap() error { return &e.WorkerError }
+func (e *HostError) Unwrap() error  { return &e.WorkerError }
+func (e *HostError) Reason() string { return e.Error() } // not that of WorkerError
 
 // LeftTo returns the workers that the other pools leave to a pool that was lost: the range
 // without theirs that has all its worker records. It returns "" where there are no such

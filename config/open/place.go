@@ -14,7 +14,7 @@ import (
 // CheckPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
 // that it was made in another one.
 func CheckPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{CheckPools, CheckSequences, CheckDocuments} {
+	for _, check := range []func(context.Context, store.Store) error{checkPools, CheckSequences, CheckDocuments} {
 		if err := check(ctx, s); err != nil {
 			return err
 		}
@@ -22,21 +22,23 @@ func CheckPlace(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// CheckPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
+// checkPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
 // a copy. It reads every pool, and fails at one that it cannot read.
-func CheckPools(ctx context.Context, s store.Store) error {
+func checkPools(ctx context.Context, s store.Store) error {
 	if _, err := pool.List(ctx, s); err != nil {
 		return err
 	}
 	return record.CheckStore(ctx, s, term.KeyPools, "pool")
 }
 
-// CheckSequences and CheckDocuments return a [*store.OtherStoreError] where a counter of the
-// store says that this one is a copy.
+// CheckSequences returns a [*store.OtherStoreError] where a sequence of the store says that
+// this one is a copy.
 func CheckSequences(ctx context.Context, s store.Store) error {
 	return record.CheckStore(ctx, s, block.Keys, "series")
 }
 
+// CheckDocuments returns a [*store.OtherStoreError] where a document of the store says that
+// this one is a copy.
 func CheckDocuments(ctx context.Context, s store.Store) error {
 	return record.CheckStore(ctx, s, dated.Keys, "document")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -23,6 +24,7 @@ type Options struct {
 	// Existing refuses a series that its store lacks. Without it a file of this host creates its
 	// first pool, and each counter that it lacks.
 	Existing bool
+	About    int64 // how many numbers will be drawn: no more are in hand; 0: that is not known
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -66,24 +68,32 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	switch d.Kind {
 	case config.Flake:
 		s.Began = createsPool(ctx, stores[0], d.Leasing)
-		s.Lease, err = Lease(ctx, stores[0], d.Leasing, o)
+		s.Lease, err = openLease(ctx, stores[0], d.Leasing, o)
 	case config.Document:
 		options := d.Options.Document
 		options.Logger = o.Logger
 		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
 	case config.Ticket:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
 	default:
-		options := d.Options.Sequence
-		options.Logger = o.Logger
+		options := o.numbers(d)
 		s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// numbers are the options of a series of numbers.
+func (o *Options) numbers(d *config.Series) sequence.Options {
+	options := d.Options.Sequence
+	options.Logger = o.Logger
+	if o.About > 0 && options.MaxUnused == 0 {
+		options.MaxUnused = int(max(min(o.About, block.DefaultMaxUnused), int64(options.Cache)))
+	}
+	return options
 }
 
 // checkStores refuses to count in a copy of another store, where its pools tell: both would
@@ -94,7 +104,7 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		return nil
 	}
 	for i, s := range stores {
-		err := CheckPools(ctx, s)
+		err := checkPools(ctx, s)
 		if err == nil {
 			err = SameKind(ctx, s, d)
 		}
@@ -157,7 +167,7 @@ func (e *PlacedError) Error() string { return e.err.Error() }
 
 func (e *PlacedError) Unwrap() error { return e.err }
 
-// at says of which store an error is, where the series has several.
+// AtStore adds to an error of which store it is, where the series has several.
 func AtStore(d *config.Series, url string, err error) error {
 	if err == nil || len(d.URLs) == 1 {
 		return err
@@ -165,31 +175,29 @@ func AtStore(d *config.Series, url string, err error) error {
 	return &PlacedError{url, err}
 }
 
-// Absent returns an error if a store lacks the counter and nobody is about to begin it.
-// It writes nothing.
+// Absent returns an error if a store lacks the counter and nobody is about to begin it, or has
+// it with other settings, so that to open it would be refused. It writes nothing.
 func Absent(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
+	missing, err := fits(ctx, st, d)
+	if err != nil || !missing {
+		return err
+	}
 	var names []string
-	var err error
 	if d.Kind == config.Document {
-		if _, err = document.Show(ctx, st, d.Name); errors.As(err, new(*document.MissingError)) {
-			all, failed := document.List(ctx, st)
-			for _, one := range all {
-				names = append(names, one.Name)
-			}
-			err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+		all, failed := document.List(ctx, st)
+		for _, one := range all {
+			names = append(names, one.Name)
 		}
-	} else if _, err = sequence.Show(ctx, st, d.Name); errors.As(err, new(*sequence.MissingError)) {
+		err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+	} else {
 		all, failed := sequence.List(ctx, st)
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
 		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
 	}
-	if err == nil || !durability.NoticesLoss {
-		if errors.As(err, new(*sequence.MissingError)) || errors.As(err, new(*document.MissingError)) {
-			err = Elsewhere(ctx, st, err)
-		}
-		return err
+	if !durability.NoticesLoss {
+		return Elsewhere(ctx, st, err)
 	}
 	// A file of this host begins its counters by itself, but not one that may have lost some.
 	if lost, failed := MayHaveLost(ctx, st); failed != nil || lost {
@@ -199,4 +207,27 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 		return err
 	}
 	return document.CheckNew(ctx, st, d.Name, &d.Options.Document)
+}
+
+// fits reports whether a store lacks the counter. If it has it, an error says which setting the
+// counter was created with, where the series has another.
+func fits(ctx context.Context, st store.Store, d *config.Series) (missing bool, err error) {
+	if d.Kind == config.Document {
+		in, err := document.Show(ctx, st, d.Name)
+		if err == nil {
+			err = d.Options.Document.Agrees(in)
+		}
+		if errors.As(err, new(*document.MissingError)) {
+			return true, nil
+		}
+		return false, err
+	}
+	in, err := sequence.Show(ctx, st, d.Name)
+	if err == nil && in.Err == nil {
+		err = d.Options.Sequence.Agrees(in)
+	}
+	if errors.As(err, new(*sequence.MissingError)) {
+		return true, nil
+	}
+	return false, err
 }

@@ -337,7 +337,7 @@ proctype Movers() {
 #define CAN_TAKE(x) (at[x].state != open && at[x].here && (WORD(x) || COMES(x)))
 #define COMES(x) (from[1 - x].marked && from[1 - x].knows && from[1 - x].mark.to == x && NOW(x, from[1 - x].mark.term, from[1 - x].mark.attempt))
 
-/* What firn shards reopen r asks. PLANNED: the other server has not had it since. */
+/* What firn shard reopen r asks. PLANNED: the other server has not had it since. */
 #define PLANNED(r, o) (at[r].state != none && !OPEN(o) && (at[o].state == moved && at[o].to == r || at[o].term <= at[r].term))
 /* MAY_REOPEN: it is open here, or was here last, or has come. The word may have come to what this is a copy of, after rows that are not here. */
 #ifdef MUT_BYWORD
@@ -393,7 +393,7 @@ proctype Failure() {
 
 #define finished r = 0; o = 0; t = 0; was = 0; was_open = false; seen = false; goto look
 
-/* firn shards reopen r. Each step is one statement, on one server, and nobody may have worked on r since it was looked at, nor r have failed. */
+/* firn shard reopen r. Each step is one statement, on one server, and nobody may have worked on r since it was looked at, nor r have failed. */
 proctype Operator() {
 	byte r, o, t, was; bool was_open, seen;    /* seen: the server that fails is the one that came back */
 look:

@@ -39,7 +39,7 @@
 //
 // It rests on the store: it never forgets a write that it acknowledged. No clock
 // says how far a forgotten counter had gone, so on a store that can forget a
-// counter runs only where that is accepted. It then goes on only under the
+// process takes numbers only where it accepts that. It then goes on only under the
 // instance that it was begun with, which is looked at after a write was
 // acknowledged and before its block is used: looked at before, another instance,
 // which lacks the last blocks, could still carry out the write.
@@ -59,7 +59,7 @@ type Rules struct {
 	Name   string // of the series, for errors
 	Key    string
 	Found  *Record // what is written where there is no record yet; nil: there has to be one
-	Accept bool    // go on on a store that can forget, even where the record does not say so
+	Accept bool    // go on on a store that can forget
 	By     string  // name of this process, for people
 }
 
@@ -241,7 +241,7 @@ func (s State) answered(r *Rules, now Now, a Answer) (State, Action) {
 // it is replaced without being read first.
 func (s State) begin(r *Rules, now Now) (State, Action) {
 	s.goal = ToRead
-	if !s.Durability.Durable && !r.Accept && !s.Have.Lossy && s.Have.ID != "" {
+	if !s.accepts(r) && s.Have.ID != "" {
 		s.goal = ToHeed
 	}
 	if s.goal == ToRead && s.alone && !s.own.InDoubt() && s.take.Need+s.take.Ahead > 0 && s.Have.Left() > 0 {

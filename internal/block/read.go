@@ -95,7 +95,7 @@ func (s *State) elsewhere(r *Rules, rec Record) error {
 
 // accepts reports whether numbers may be taken, as what the store promises goes.
 func (s *State) accepts(r *Rules) bool {
-	return s.Durability.Durable || r.Accept || s.Have.Lossy
+	return s.Durability.Durable || r.Accept
 }
 
 // heard: the store made its promise again.
@@ -120,22 +120,28 @@ func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
 }
 
 // strange returns an error where the instance that made the last promise may lack what was
-// granted. A record without an instance may be one that has gone back to before the store
-// could forget; so only whoever restores it gives it one.
+// granted.
 func (s *State) strange(r *Rules) error {
-	p := s.Durability
+	return s.Have.Strange(r.Name, s.Durability, r.Accept)
+}
+
+// Strange returns an error where a store that makes this promise may lack what was granted of
+// the counter: a [*store.ForgotError], or a [*Refusal] where nothing says that anything was lost.
+// A record without an instance may be one that has gone back to before the store
+// could forget; so only whoever restores it gives it one.
+func (r Record) Strange(name string, p store.Durability, accept bool) error {
 	var what string
-	switch was := s.Have.Instance; {
-	case s.Have.ID == "" || was == p.Instance:
+	switch was := r.Instance; {
+	case r.ID == "" || was == p.Instance:
 		return nil
 	case was != "":
 		what = fmt.Sprintf("it was granted by %q, and %q answers now, which may lack the last grants", was, p.Instance)
 	case p.Durable:
 		return nil
-	case !r.Accept:
-		return &Refusal{Why: Lossy, Seen: p.Why, Since: true} // nothing says that anything was lost
+	case !accept:
+		return &Refusal{Why: Lossy, Seen: p.Why, Since: true}
 	default:
 		what = fmt.Sprintf("it was created while the store could not lose writes; the store can now, so that %q may lack the last grants", p.Instance)
 	}
-	return &store.ForgotError{Store: "series " + r.Name, What: what}
+	return &store.ForgotError{Store: "series " + name, What: what}
 }

@@ -29,7 +29,7 @@ func (s State) create(r *Rules) (State, Action) {
 	s.want, s.span = r.Found.New(), Span{Key: r.Key}
 	s.want.Store = s.Durability.Identity
 	if !s.Durability.Durable {
-		s.want.Lossy, s.want.Instance = true, s.Durability.Instance
+		s.want.Instance = s.Durability.Instance
 	}
 	return s.write(r, ToBegin, "")
 }

@@ -17,6 +17,7 @@ type Definition struct {
 	ID       string `json:"id"` // random, so that a series begun anew is told from this one
 	Pattern  string `json:"pattern"`
 	Zone     string `json:"zone,omitempty"`
+	Lossy    bool   `json:"lossy,omitempty"`    // whoever created it accepted a store that can forget; each process has to accept that itself
 	Instance string `json:"instance,omitempty"` // of the store, under which it goes on where that can forget
 
 	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has

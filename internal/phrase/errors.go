@@ -20,3 +20,31 @@ func WithoutPackage(text string) string {
 }
 
 var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
+
+// Reason is the text of an error for those who do not write Go. It leaves out the name of the
+// package that begins it, and what a Go program does next: an error whose Error says that has a
+// method Reason, which does not.
+func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return WithoutPackage(withoutAdvice(err.Error(), err))
+}
+
+// withoutAdvice takes the advice of all errors of a tree out of a text.
+func withoutAdvice(text string, err error) string {
+	if e, ok := err.(interface{ Reason() string }); ok {
+		text = strings.Replace(text, err.Error(), e.Reason(), 1)
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if next := e.Unwrap(); next != nil {
+			return withoutAdvice(text, next)
+		}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			text = withoutAdvice(text, one)
+		}
+	}
+	return text
+}

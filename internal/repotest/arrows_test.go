@@ -56,8 +56,17 @@ var arrows = []rule{
 
 	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/phrase", "internal/record", "internal/term"}},
 
-	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard"}, third: []string{"github.com/prometheus/"}},
+	// The engines of commands, for any program. Hints of errors are the command's.
+	{pkg: "recovery", ours: []string{"store", "pool", "sequence", "document", "internal/dated", "internal/record", "internal/term"}},
+	{pkg: "backfill", ours: []string{".", "store", "pool", "internal/phrase"}},
+	{pkg: "doctor", ours: []string{
+		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
+		"internal/block", "internal/dated", "internal/phrase", "internal/record", "internal/remedy", "internal/term",
+	}, third: []string{"golang.org/x/sys/"}},
+	{pkg: "internal/remedy", ours: []string{".", "config", "config/open", "store", "store/open", "store/sqlite", "pool", "internal/phrase"}},
+
+	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
@@ -71,14 +80,16 @@ var arrows = []rule{
 	{pkg: "examples/*"},
 	{pkg: "examples/*/*", third: []string{"github.com/redis/go-redis/v9"}},
 
-	// The command is flags, one call, and what is printed. It reads no YAML and opens no store by
-	// itself. It knows adapters for their SQL and files (store setup, store recover), drivers for
-	// tables of other systems and for shards, and machines for their records (doctor, recover).
+	// The command is flags, one call, and what is printed. It reads no YAML, opens no store by
+	// itself, and has no record of a store and no machine. What is left of the outside: the errors
+	// of store/sqlite and its two ways to recover a file, for hints and store recover; the SQL that
+	// store setup prints, of store/mysql and store/postgres; and pgx, because shard exec and shard
+	// init run SQL of a person, and errors of PostgreSQL become hints.
 	{pkg: "cmd/firn", ours: []string{
-		".", "config", "config/open", "lease", "pool", "sequence", "document", "public", "inspect", "plan", "verify", "server", "server/daemon", "shard", "shard/*",
-		"store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
-		"internal/block", "internal/dated", "internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/record", "internal/term", "internal/ui",
-	}, third: []string{"github.com/spf13/", "golang.org/x/sys/", "github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql"}},
+		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
+		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
+		"internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/remedy", "internal/takeover", "internal/ui",
+	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/picture", ours: []string{"."}},
@@ -86,12 +97,13 @@ var arrows = []rule{
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
-	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/holder", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "internal/dated", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},
 	{pkg: "internal/ui", ours: []string{"internal/phrase"}, third: []string{"golang.org/x/term"}},
 	{pkg: "internal/leash", third: []string{"golang.org/x/sys/"}},
+	{pkg: "internal/takeover", ours: []string{".", "config", "sequence", "store", "store/open", "internal/block", "internal/phrase"}, third: []string{"github.com/go-sql-driver/mysql"}},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 }
@@ -144,6 +156,12 @@ func TestArrowsCatch(t *testing.T) {
 		{"cmd/firn", module + "/store/open", true},
 		{"cmd/firn", module + "/store/etcd", false},
 		{"cmd/firn", module + "/internal/record", false},
+		{"cmd/firn", module + "/internal/term", false},
+		{"cmd/firn", module + "/internal/block", false},
+		{"cmd/firn", "github.com/go-sql-driver/mysql", false},
+		{"doctor", "github.com/spf13/cobra", false},
+		{"doctor", module + "/internal/ui", false},
+		{"recovery", module + "/config/open", false},
 		{"cmd/firn", "go.yaml.in/yaml/v4", false},
 		{"config", module + "/internal/ui", false},
 		{"config", module + "/config/open", false},

@@ -47,7 +47,7 @@ func newDrawer(p *process) *drawer { return &drawer{process: p} }
 func (w *world) newCounter(s *memory) block.Record {
 	r := block.Record{
 		ID: "world", First: 1 + w.rng.Int64N(3), Max: math.MaxInt64, Increment: 1 + w.rng.Int64N(2),
-		Step: 1 + w.rng.Int64N(8), Lossy: w.kind.lossy(), Store: s.identity,
+		Step: 1 + w.rng.Int64N(8), Store: s.identity,
 	}
 	if w.chance(0.25) {
 		r.Stores, r.Offset = 3, w.rng.Int64N(3)
@@ -70,7 +70,7 @@ func (d *drawer) boot() {
 	if m := d.w.mutant; m.heard != nil {
 		d.promised = m.heard(d, block.Answer{Durability: d.promised}).Durability
 	}
-	rules := block.Rules{Name: "world", Key: keyCounter, By: d.name}
+	rules := block.Rules{Name: "world", Key: keyCounter, Accept: d.w.kind.lossy(), By: d.name}
 	limits := block.Limits{MaxUnused: 30, CacheFor: 2 * d.w.think}
 	d.doing = block.Action{}
 	d.Driver = block.Start(rules, limits, "", d.w.bits(), d.promised, d.clocks())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	driver "github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
 	operator "github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -199,61 +200,52 @@ func (w *world) twin() {
 	w.restart(p, p.kill)
 }
 
-// open does what lease.Open does before it leases a worker: it asks the store what it
-// promises, and looks for the pool. A pool of an embedded store is created with the store.
+// open opens the pool as package lease does. An embedded store's first pool is created with
+// few workers, not all: they are to meet.
 func (h *holder) open() {
-	var layout firn.Layout
+	opening := driver.Opening{
+		Pool: h.pool.name, Layout: h.rules.Layout,
+		Create: operator.Options{
+			Layout: h.rules.Layout, Outage: h.w.rules.Outage, First: h.pool.range0.First,
+			Workers: min(h.pool.range0.Count(), h.rules.Layout.Workers()),
+		},
+		Saved: h.saved,
+	}
+	if h.w.mutant.anyLayout {
+		opening.Layout = firn.Layout{}
+	}
 	var seen term.View
-	e := &errand{by: h.process, what: h.name + " opens"}
-	asked := h.now()
-	h.w.do(e, func(ctx context.Context, s store.Store) (err error) {
-		seen = term.View{Asked: asked.Boot, Known: true}
-		if seen.Durability, err = s.Durability(ctx); err != nil {
-			return err
-		}
-		info, err := operator.Show(ctx, s, h.pool.name)
-		var missing *term.MissingPoolError
-		if errors.As(err, &missing) && seen.Durability.NoticesLoss && len(missing.Pools) == 0 {
-			info, err = operator.Create(ctx, s, h.pool.name, &operator.Options{
-				Layout: h.rules.Layout, Outage: h.w.rules.Outage, First: h.pool.range0.First,
-				Workers: min(h.pool.range0.Count(), h.rules.Layout.Workers()), // few, not all: they are to meet
-			})
-			var exists *operator.ExistsError
-			if errors.As(err, &exists) {
-				info, err = exists.Info, nil
-			}
-		}
-		layout = info.Layout
+	asked := h.now().Boot
+	h.w.do(&errand{by: h.process, what: h.name + " opens"}, func(ctx context.Context, s store.Store) (err error) {
+		seen, _, err = opening.Open(ctx, s, asked)
 		return err
-	}, func(err error) { h.opened(seen, layout, err) })
+	}, func(err error) { h.opened(seen, err) })
 }
 
-// opened: what lease.Open found out.
-func (h *holder) opened(seen term.View, layout firn.Layout, err error) {
+// saved is what the grant file says of the store.
+func (h *holder) saved() (p store.Durability, l firn.Layout, ok bool) {
+	if h.file == nil || !h.file.use {
+		return p, l, false
+	}
+	return h.file.Durability, h.rules.Layout, true
+}
+
+// opened goes on with what came of the opening.
+func (h *holder) opened(seen term.View, err error) {
 	if h.done || h.wish {
 		return
 	}
-	var (
-		missing *term.MissingPoolError
-		forgot  *store.ForgotError
-		remains *operator.RemainsError
-	)
+	var missing *term.MissingPoolError
 	switch {
 	case errors.As(err, &missing):
 		h.w.missed(h.pool)
 		h.refused(err)
 		return
-	case errors.As(err, &forgot), errors.As(err, &remains):
+	case err != nil && driver.Answered(err):
 		h.refused(err)
 		return
 	case err != nil:
-		if h.file == nil || !h.file.use {
-			h.process.fails()
-			return
-		}
-		seen.Known, seen.Durability = false, h.file.Durability
-	case layout != h.rules.Layout && !h.w.mutant.anyLayout:
-		h.refused(&term.LayoutError{Pool: h.pool.name, Have: layout.String(), Want: h.rules.Layout.String()})
+		h.process.fails()
 		return
 	}
 	if m := h.w.mutant; m.event != nil && seen.Known {

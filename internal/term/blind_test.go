@@ -51,7 +51,7 @@ func TestBlindLosesTheStore(t *testing.T) {
 		x.pass(time.Second)
 		a.step(term.Unknown{Err: errAway})
 	}
-	a.fails(term.Refused, "lease: every request to the store failed for 5s: away")
+	a.fails(term.Refused, "lease: every request to the store failed for 5s: away; check that the store runs and that this host reaches it, and call again")
 	if x.time-lost > 10*time.Second {
 		t.Errorf("gave up %s after the store was lost", x.time-lost)
 	}

@@ -5,13 +5,24 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/firn-id/firn/internal/record"
 )
+
+// An error that says what to do has two texts. Error is for a Go program: what failed, why,
+// and what the program, or whoever runs it, does next. Reason leaves the last part out, for
+// those who say it in words of their own, as the command does.
 
 // A LayoutError says that the pool has another layout. A pool's never changes.
 type LayoutError struct{ Pool, Have, Want string }
 
 func (e *LayoutError) Error() string {
-	return fmt.Sprintf("lease: pool %q has layout %s, not %s: leave the layout out of the options to use the pool's, or name a pool of that layout", e.Pool, e.Have, e.Want)
+	return e.Reason() + ": leave the layout out of the options to use the pool's, or name a pool of that layout"
+}
+
+// Reason is Error without what to do next.
+func (e *LayoutError) Reason() string {
+	return fmt.Sprintf("lease: pool %q has layout %s, not %s", e.Pool, e.Have, e.Want)
 }
 
 // Retryable is false; see firn.Retryable.
@@ -26,13 +37,25 @@ type MissingPoolError struct {
 }
 
 func (e *MissingPoolError) Error() string {
+	next := "if your other programs use another store, open that one; if the pool never existed, run once: firn pool create %[1]s --store URL; if you are not sure: firn pool ensure %[1]s --store URL"
 	if e.Creating {
-		return fmt.Sprintf("lease: pool %q is not created yet: that has begun, and has not ended; if nobody is creating it at this moment, type: firn pool ensure %[1]s --store URL", e.Pool)
+		return e.Reason() + fmt.Sprintf("; call again in a minute, and if nobody is creating it, run once: firn pool ensure %s --store URL", e.Pool)
 	}
 	if len(e.Pools) > 0 {
-		return fmt.Sprintf("lease: the store has no pool %q; it has: %s: name one of these in Options.Pool; for another one see what it can have: firn next --pool %s --store URL", e.Pool, strings.Join(e.Pools, ", "), e.Pool)
+		next = "set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool %s --store URL"
 	}
-	return fmt.Sprintf("lease: the store has no pool %q: if your other programs use another store, open that one; if it never existed, type once: firn pool create %s --store URL; if you are not sure: firn pool ensure %[2]s --store URL", e.Pool, e.Pool)
+	return e.Reason() + ": " + fmt.Sprintf(next, e.Pool)
+}
+
+// Reason is Error without what to do next.
+func (e *MissingPoolError) Reason() string {
+	switch {
+	case e.Creating:
+		return fmt.Sprintf("lease: pool %q is not created yet: somebody is creating it, or was interrupted", e.Pool)
+	case len(e.Pools) > 0:
+		return fmt.Sprintf("lease: the store has no pool %q; it has: %s", e.Pool, strings.Join(e.Pools, ", "))
+	}
+	return fmt.Sprintf("lease: the store has no pool %q", e.Pool)
 }
 
 // Retryable is false; see firn.Retryable.
@@ -48,7 +71,12 @@ type NotYetError struct {
 }
 
 func (e *NotYetError) Error() string {
-	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them",
+	return e.Reason() + ": call again at that time, or set Options.Wait to 10 minutes to wait for it"
+}
+
+// Reason is Error without what to do next.
+func (e *NotYetError) Reason() string {
+	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then",
 		e.Pool, e.StartsAt.UTC().Format(time.RFC3339))
 }
 
@@ -59,7 +87,12 @@ type WorkerError struct {
 }
 
 func (e *WorkerError) Error() string {
-	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d: choose one of these, or leave it out to take any free one", e.Worker, e.Pool, e.First, e.Last)
+	return e.Reason() + ": choose one of these, or leave out Options.Choice to take any free one"
+}
+
+// Reason is Error without what to do next.
+func (e *WorkerError) Reason() string {
+	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
 }
 
 // Retryable is false; see firn.Retryable.
@@ -86,6 +119,15 @@ type Holder struct {
 }
 
 func (e *FullError) Error() string {
+	more := ""
+	if e.Workers > 1 {
+		more = `; or give the pool more workers by "firn pool set"`
+	}
+	return e.Reason() + "; call again later, or set a longer Options.Wait" + more
+}
+
+// Reason is Error without what to do next.
+func (e *FullError) Reason() string {
 	var b strings.Builder
 	if e.Workers == 1 { // of the pool, or one was asked for
 		fmt.Fprintf(&b, "lease: the one worker of pool %q that this process may take is not free", e.Pool)
@@ -128,13 +170,9 @@ func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	return e
 }
 
-// A ClockError says that this process's clock is ahead of the store's by more
-// than the bound on clocks. Set the clock.
-type ClockError struct{ Ahead, Skew time.Duration }
-
-func (e *ClockError) Error() string {
-	return fmt.Sprintf("lease: this host's clock is %s ahead of the store's; at most %s is safe", round(e.Ahead), e.Skew)
-}
+// A ClockError says that this process's clock is ahead of the store's by more than the bound on
+// clocks. Where a start is reckoned, one that is behind is an error too.
+type ClockError = record.ClockError
 
 // An AwayError says that the store did not answer while a worker was sought. Open again when
 // it does.
@@ -144,6 +182,11 @@ type AwayError struct {
 }
 
 func (e *AwayError) Error() string {
+	return e.Reason() + "; check that the store runs and that this host reaches it, and call again"
+}
+
+// Reason is Error without what to do next.
+func (e *AwayError) Reason() string {
 	return fmt.Sprintf("lease: every request to the store failed for %s: %v", e.Wait, e.Err)
 }
 
@@ -197,6 +240,11 @@ type FreshError struct {
 }
 
 func (e *FreshError) Error() string {
+	return e.Reason() + `; leave out Options.Choice to take any free one, or give the pool more workers by "firn pool set"`
+}
+
+// Reason is Error without what to do next.
+func (e *FreshError) Reason() string {
 	return fmt.Sprintf("lease: each of the %d workers of pool %q was held before; none is fresh", e.Workers, e.Pool)
 }
 

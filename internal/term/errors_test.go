@@ -9,23 +9,24 @@ import (
 )
 
 func TestErrorTexts(t *testing.T) {
+	clock := time.Date(2026, 11, 25, 18, 34, 16, 0, time.UTC)
 	for want, err := range map[string]error{
 		`lease: pool "p" has layout a, not b: leave the layout out of the options to use the pool's, or name a pool of that layout`: &term.LayoutError{Pool: "p", Have: "a", Want: "b"},
-		`lease: the store has no pool "p"; it has: a, b: name one of these in Options.Pool; for another one see what it can have: firn next --pool p --store URL`: &term.MissingPoolError{
+		`lease: the store has no pool "p"; it has: a, b: set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool p --store URL`: &term.MissingPoolError{
 			Pool: "p", Pools: []string{"a", "b"},
 		},
-		`lease: none of the 4 workers of pool "p" is free`: &term.FullError{Pool: "p", Workers: 4},
-		`lease: the one worker of pool "p" that this process may take is not free; worker 0 is held by a and falls free in 250ms`: &term.FullError{
+		`lease: none of the 4 workers of pool "p" is free; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`: &term.FullError{Pool: "p", Workers: 4},
+		`lease: the one worker of pool "p" that this process may take is not free; worker 0 is held by a and falls free in 250ms; call again later, or set a longer Options.Wait`: &term.FullError{
 			Pool: "p", Workers: 1, Holders: []term.Holder{{Worker: 0, Name: "a", Free: 250400 * time.Microsecond}},
 		},
-		`lease: this host's clock is 1h0m1s ahead of the store's; at most 5s is safe`: &term.ClockError{Ahead: time.Hour + 1400*time.Millisecond, Skew: 5 * time.Second},
-		`lease: every request to the store failed for 5s: away`:                       &term.AwayError{Wait: 5 * time.Second, Err: errAway},
-		`lease: worker 7 was not extended in time`:                                    &term.LostError{Worker: 7, Late: true},
-		`lease: worker 7 was taken away`:                                              &term.LostError{Worker: 7},
-		`lease: worker 7 was taken by b`:                                              &term.LostError{Worker: 7, Name: "b"},
-		`lease: worker 7 is lost: away`:                                               &term.LostError{Worker: 7, Err: errAway},
-		`lease: each of the 4 workers of pool "p" was held before; none is fresh`:     &term.FreshError{Pool: "p", Workers: 4},
-		`store: record k: has a negative number`:                                      &store.FormatError{Key: "k", Reason: "has a negative number"},
+		`store: this host's clock (2026-11-25T19:34:17Z) is 1h0m1s ahead of the store's (2026-11-25T18:34:16Z), and at most 5s is safe: one of the two is wrong; set the one that is wrong, and call again`: &term.ClockError{Host: clock.Add(time.Hour + 1400*time.Millisecond), Store: clock, Skew: 5 * time.Second},
+		`lease: every request to the store failed for 5s: away; check that the store runs and that this host reaches it, and call again`: &term.AwayError{Wait: 5 * time.Second, Err: errAway},
+		`lease: worker 7 was not extended in time`: &term.LostError{Worker: 7, Late: true},
+		`lease: worker 7 was taken away`:           &term.LostError{Worker: 7},
+		`lease: worker 7 was taken by b`:           &term.LostError{Worker: 7, Name: "b"},
+		`lease: worker 7 is lost: away`:            &term.LostError{Worker: 7, Err: errAway},
+		`lease: each of the 4 workers of pool "p" was held before; none is fresh; leave out Options.Choice to take any free one, or give the pool more workers by "firn pool set"`: &term.FreshError{Pool: "p", Workers: 4},
+		`store: record k: has a negative number`: &store.FormatError{Key: "k", Reason: "has a negative number"},
 	} {
 		if err.Error() != want {
 			t.Errorf("%q\nwant %q", err, want)

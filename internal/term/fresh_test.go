@@ -26,7 +26,7 @@ func TestFresh(t *testing.T) {
 		}
 		a.step(term.Stop{}).answer().is(term.Released)
 	}
-	a := x.fresh("b").until(term.Refused).fails(term.Refused, `lease: each of the 4 workers of pool "pool" was held before; none is fresh`)
+	a := x.fresh("b").until(term.Refused).fails(term.Refused, `lease: each of the 4 workers of pool "pool" was held before; none is fresh; leave out Options.Choice to take any free one, or give the pool more workers by "firn pool set"`)
 	var fresh *term.FreshError
 	if !errors.As(a.s.Err, &fresh) || fresh.Workers != 4 {
 		t.Errorf("%#v", a.s.Err)
@@ -88,7 +88,7 @@ func TestFreshBelowFloor(t *testing.T) {
 	x := newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Minute)).Encode())
 	x.fresh("a").until(term.Refused).fails(term.Refused,
-		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
+		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 10 minutes to wait for it`)
 	if r := x.worker(0); r.Term != 0 {
 		t.Errorf("%+v", r)
 	}

@@ -31,17 +31,17 @@ func TestMissingPool(t *testing.T) {
 		x := newScript(t)
 		x.forgetAll()
 		x.rules.LocalClock = embedded
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 
 		p := term.NewPool("two", firn.Default(), term.Range{Last: 15}, time.Minute)
 		x.write(term.KeyPool("pool"), p.Encode())
-		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: that has begun, and has not ended; if nobody is creating it at this moment, type: firn pool ensure pool --store URL`)
+		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: somebody is creating it, or was interrupted; call again in a minute, and if nobody is creating it, run once: firn pool ensure pool --store URL`)
 		var missing *term.MissingPoolError
 		if !errors.As(a.s.Err, &missing) || !missing.Creating {
 			t.Errorf("%#v", a.s.Err)
 		}
 		x.write(term.KeyPool("pool"), p.Void().Encode())
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if it never existed, type once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
 		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default())
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestRange(t *testing.T) {
 		x.workers(4, 4)
 		for _, n := range []int64{3, 8} {
 			x.rules.Choice, x.rules.Worker = choice, n
-			x.actor("a").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: worker %d is outside pool "pool", which has workers 4-7: choose one of these, or leave it out to take any free one`, n))
+			x.actor("a").until(term.Refused).fails(term.Refused, fmt.Sprintf(`lease: worker %d is outside pool "pool", which has workers 4-7: choose one of these, or leave out Options.Choice to take any free one`, n))
 		}
 		x.rules.Worker = 7
 		if a := x.actor("a").until(term.Holding); a.s.Worker != 7 {
@@ -163,7 +163,7 @@ func TestConfirming(t *testing.T) {
 	// So far ahead that it is no use to wait.
 	a = x.actor("b").until(term.Confirming)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Hour)).Encode())
-	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then; they start by themselves, and a longer Options.Wait, such as 10 minutes, waits for them`)
+	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 10 minutes to wait for it`)
 
 	x.write(term.KeyPool("pool"), pool("one", firn.MustLayout("twitter"), 0).Encode())
 	x.pass(time.Minute)
@@ -211,7 +211,7 @@ func TestClockAhead(t *testing.T) {
 				return
 			}
 			var clock *term.ClockError
-			if a.is(term.Refused); !errors.As(a.s.Err, &clock) || clock.Ahead != tt.ahead {
+			if a.is(term.Refused); !errors.As(a.s.Err, &clock) || clock.Ahead() != tt.ahead {
 				t.Errorf("%v", a.s.Err)
 			}
 		})
@@ -299,7 +299,7 @@ func TestStoreAwayAtStart(t *testing.T) {
 		x.pass(time.Second)
 		a.step(term.Unknown{Err: errAway})
 	}
-	a.fails(term.Refused, "lease: every request to the store failed for 5s: away")
+	a.fails(term.Refused, "lease: every request to the store failed for 5s: away; check that the store runs and that this host reaches it, and call again")
 	var away *term.AwayError
 	if !errors.As(a.s.Err, &away) || !errors.Is(a.s.Err, errAway) || x.time > 7*time.Second {
 		t.Errorf("%#v after %s", a.s.Err, x.time)

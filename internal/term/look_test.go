@@ -230,5 +230,5 @@ func TestPromiseFails(t *testing.T) {
 		}
 		b.answer()
 	}
-	b.fails(term.Refused, "lease: every request to the store failed for 5s: away")
+	b.fails(term.Refused, "lease: every request to the store failed for 5s: away; check that the store runs and that this host reaches it, and call again")
 }

@@ -53,7 +53,7 @@ func TestQuarantineOfALongTick(t *testing.T) {
 	x.write(term.KeyPool("pool"), lossyPool(x.rules.Layout).Encode())
 	x.pass(10 * time.Minute)
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: none of the 1024 workers of pool "pool" is free; worker 0 has issued ahead of this clock and falls free in 50m0s`)
+		`lease: none of the 1024 workers of pool "pool" is free; worker 0 has issued ahead of this clock and falls free in 50m0s; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`)
 	x.pass(49*time.Minute + 43*time.Second)
 	x.actor("b").until(term.Holding)
 }

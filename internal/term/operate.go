@@ -14,7 +14,7 @@ import (
 // horizon stays, and is raised to floor. Its time to live stays, too: a store
 // that forgets may bring the holder's record back.
 func (r Record) Freed(floor firn.Tick) Record {
-	return Record{V: record.Format, Term: r.Term + 1, Name: r.Name, Horizon: max(r.Horizon, floor), TTL: r.TTL}
+	return Record{V: record.Format, Term: r.Term + 1, Name: r.Name, Build: r.Build, Horizon: max(r.Horizon, floor), TTL: r.TTL}
 }
 
 // Past is the record of a worker that had none: it gives the ticks up to last to

@@ -101,8 +101,8 @@ func (s State) joined(r *Rules, now Now, rec store.Record, workers Range) (State
 	}
 	// Both readings are of the instant at which the record was asked for, or
 	// earlier: so a slow answer is not taken for a clock that is ahead.
-	if ahead := now.Wall.Add(s.asked - now.Boot).Sub(rec.Read); !r.LocalClock && !rec.Read.IsZero() && ahead > r.Skew {
-		return s.end(Refused, &ClockError{Ahead: ahead, Skew: r.Skew})
+	if host := now.Wall.Add(s.asked - now.Boot); !r.LocalClock && !rec.Read.IsZero() && host.Sub(rec.Read) > r.Skew {
+		return s.end(Refused, &ClockError{Host: host, Store: rec.Read, Skew: r.Skew})
 	}
 	if p := s.amended(r, now, s.Pool); p != s.Pool {
 		s.Phase = Amending

@@ -62,6 +62,7 @@ type Record struct {
 	Term    uint64    `json:"term"`             // rises with every acquire, and with every write of anybody but the owner
 	Owner   string    `json:"owner,omitempty"`  // 128 random bits, new for every acquiring Put; empty: free
 	Name    string    `json:"name,omitempty"`   // of the owner, or of the last one, for people
+	Build   string    `json:"build,omitempty"`  // the version of firn of the owner, or of the last one, for people
 	Horizon firn.Tick `json:"horizon"`          // highest tick that may have been issued
 	TTL     int64     `json:"ttl_ms,omitempty"` // the owner writes again before so many milliseconds, or is taken for dead
 }

@@ -88,7 +88,7 @@ func TestResumeWithClockAhead(t *testing.T) {
 		b.s = term.Resume(b.seed(), "a", v, x.tick(time.Second))
 		b.step(b.begin())
 		var clock *term.ClockError
-		if got := errors.As(b.s.Err, &clock); got != refused || got && clock.Ahead != ahead {
+		if got := errors.As(b.s.Err, &clock); got != refused || got && clock.Ahead() != ahead {
 			t.Errorf("%s ahead: %s, %v", ahead, b.s.Phase, b.s.Err)
 		}
 	}

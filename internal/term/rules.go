@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -14,6 +15,7 @@ import (
 type Rules struct {
 	Pool   string
 	Layout firn.Layout
+	Build  string // the version of firn, for people
 
 	Choice Choice
 	Worker int64 // the one that Insist and Prefer mean; one that the pool does not have is refused
@@ -46,7 +48,7 @@ const (
 	Reach         = 10 * time.Second
 	Renew         = 10 * time.Second
 	TTL           = 30 * time.Second
-	Skew          = 5 * time.Second
+	Skew          = record.Skew
 	Wait          = 5 * time.Second
 	Look          = time.Minute
 	OutageDurable = 5 * time.Minute
@@ -76,6 +78,11 @@ func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
 		return min(OutageDurable, most)
 	}
 	return min(r.Outage, most)
+}
+
+// StartDelay is how long each process waits that starts, on a store that can forget.
+func (r *Rules) StartDelay(p Pool) time.Duration {
+	return max(r.Quarantine(p), r.Budget(p, true)+2*r.Skew)
 }
 
 // Quarantine returns Q: on a store that can forget, a new holder issues nothing

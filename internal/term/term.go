@@ -234,7 +234,7 @@ func (s State) begin(r *Rules, now Now, v View) (State, Action) {
 	s.began = now.Boot
 	s.see(r, v)
 	if ahead := now.Wall.Sub(s.wall(r, now, 0)); ahead > s.budget(r) { // of a grant that is gone on with
-		return s.end(Refused, &ClockError{Ahead: ahead + r.Skew, Skew: r.Skew})
+		return s.end(Refused, &ClockError{Host: now.Wall, Store: now.Wall.Add(-ahead - r.Skew), Skew: r.Skew})
 	}
 	return s.next(r, now)
 }

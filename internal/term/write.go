@@ -18,7 +18,7 @@ func (s State) take(r *Rules, now Now, c candidate) (State, Action) {
 	reach := min(r.Reach, s.budget(r))
 	s.Phase, s.Worker, s.Base = Taking, c.worker, c.base
 	want := Record{
-		V: record.Format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name,
+		V: record.Format, Term: c.rec.Term + 1, Owner: s.token(), Name: s.name, Build: r.Build,
 		Horizon: max(c.base, r.tick(s.wall(r, now, s.drift(now)).Add(reach))), TTL: r.ttl(reach).Milliseconds(),
 	}
 	return s.put(r, now, write{purpose: TakeWorker, want: want, version: c.version, reach: reach})
@@ -29,7 +29,7 @@ func (s State) extend(r *Rules, now Now) (State, Action) {
 	reach := r.reach(s.Reach, s.budget(r))
 	want := s.Have
 	want.Horizon = max(want.Horizon, r.tick(s.wall(r, now, s.drift(now)).Add(reach)))
-	want.TTL = r.ttl(reach).Milliseconds()
+	want.TTL, want.Build = r.ttl(reach).Milliseconds(), r.Build // another firn may have left us this grant
 	return s.put(r, now, write{purpose: ExtendWorker, want: want, version: s.version, reach: reach})
 }
 

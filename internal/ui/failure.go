@@ -1,12 +1,6 @@
 package ui
 
-import (
-	"fmt"
-	"io"
-	"strings"
-
-	"github.com/firn-id/firn/internal/phrase"
-)
+import "fmt"
 
 // Exit codes besides those of signals.
 const (
@@ -20,6 +14,7 @@ type Failure struct {
 	Code  int
 	Err   error
 	Place []string // lines that show where the fault is
+	Table []string // lines below the error; as JSON its facts have what they say
 	Hints []Hint
 }
 
@@ -43,18 +38,6 @@ func Failed(format string, args ...any) *Failure {
 type Exit int
 
 func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
-
-// PrintError prints an error, each line of it as a line of its own.
-func PrintError(w io.Writer, err error) {
-	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(w, "firn: error: %s\n", phrase.WithoutKeys(phrase.WithoutPackage(strings.TrimSuffix(line, "\n"))))
-	}
-}
-
-// PrintWarning prints a warning of one line.
-func PrintWarning(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "firn: warning: %s\n", phrase.WithoutKeys(fmt.Sprintf(format, args...)))
-}
 
 // A Hint is a line that says what to do next.
 type Hint struct {

@@ -61,8 +61,11 @@ func IsTerminal(w io.Writer) bool {
 }
 
 func file(w io.Writer) (f *os.File, ok bool) {
-	if o, is := w.(Output); is {
-		w = o.Writer
+	switch wrapped := w.(type) {
+	case Output:
+		w = wrapped.Writer
+	case *Messages:
+		w = wrapped.Writer
 	}
 	f, ok = w.(*os.File)
 	return f, ok
@@ -140,15 +143,18 @@ func (h *warningHandler) Enabled(_ context.Context, level slog.Level) bool {
 func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	add := func(a slog.Attr) bool {
-		text := a.Value.String()
+		text := phrase.WithoutPackage(a.Value.String())
 		if a.Value.Kind() == slog.KindTime {
 			text = phrase.Instant(a.Value.Time())
+		}
+		if err, ok := a.Value.Any().(error); ok {
+			text = phrase.Reason(err)
 		}
 		key := a.Key
 		if key == "why" {
 			key = "because"
 		}
-		fmt.Fprintf(&b, ", %s %s", key, phrase.WithoutPackage(text))
+		fmt.Fprintf(&b, ", %s %s", key, text)
 		return true
 	}
 	for _, a := range h.attrs {

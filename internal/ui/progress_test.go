@@ -42,7 +42,7 @@ func TestWarnings(t *testing.T) {
 	var b strings.Builder
 	log := Warnings(&b).With("pool", "web")
 	log.Info("took a worker")
-	log.Error("no worker can be had")
+	log.Error("cannot lease a worker")
 	log.Warn("lost the worker; taking another", "worker", 3, "err", errors.New("lease: worker 3 was taken away"))
 	slog.New(log.Handler()).Warn("once more")
 	log.Warn("waiting before the first id", "for", "5m10s", "why", "the store can forget")

@@ -12,14 +12,7 @@ import (
 // columns of one row, as fmt prints them.
 func Emit[T any](out io.Writer, asJSON bool, header []string, rows []T, cells func(T) []any) error {
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		for _, row := range rows {
-			if err := enc.Encode(row); err != nil {
-				return err
-			}
-		}
-		return nil
+		return EmitJSON(out, rows...)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(header, "\t"))
@@ -31,4 +24,16 @@ func Emit[T any](out io.Writer, asJSON bool, header []string, rows []T, cells fu
 		fmt.Fprintln(w, strings.Join(texts, "\t"))
 	}
 	return w.Flush()
+}
+
+// EmitJSON prints rows as JSON, an object a line.
+func EmitJSON[T any](out io.Writer, rows ...T) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for _, row := range rows {
+		if err := enc.Encode(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -30,19 +30,19 @@ func flakes(t *testing.T, state func(worker int64) server.State, names ...string
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
+	source := &server.Source{State: func() server.State { return state(l.State().Worker) }}
 	var all []*server.Series
 	for _, name := range names {
-		all = append(all, server.Numbers(name, l, &server.SeriesOptions{
-			Layout: l.State().Layout, State: func() server.State { return state(l.State().Worker) },
-		}))
+		all = append(all, server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Source: source}))
 	}
 	return all
 }
 
 func healthy(worker int64) server.State {
+	durable := true
 	return server.State{
-		Kind: "flake", Pool: "main", Store: "memory:", Class: "durable", Worker: []int64{worker},
-		Until: time.Now().Add(time.Minute), Budget: time.Minute,
+		Kind: "flake", Store: "memory:", Durable: &durable, EndsAt: time.Now().Add(time.Minute), Budget: time.Minute,
+		Lease: &server.Lease{Pool: "main", Workers: []int64{worker}},
 	}
 }
 
@@ -83,11 +83,13 @@ type picture struct {
 	}
 	More    int
 	Sources []struct {
-		Name     string
-		Series   int
-		Ready    bool
-		Degraded bool
-		Left     float64 `json:"left_seconds"`
+		Name   string
+		Series int
+		Ready  bool
+		State  struct {
+			StoreAway bool    `json:"store_away"`
+			Left      float64 `json:"left_seconds"`
+		}
 	}
 	Stores []struct {
 		URL     string
@@ -213,7 +215,7 @@ func TestState(t *testing.T) {
 	if !got.Ready || len(got.Problems) != 0 || len(got.Series) != 200 || got.More != 3 || got.Series[0].Values != 3 || got.All.Values != 6 || got.All.Requests != 2 {
 		t.Errorf("%+v", got)
 	}
-	if len(got.Sources) != 1 || got.Sources[0].Series != 203 || got.Sources[0].Name != "main" || got.Sources[0].Left < 50 || len(got.Stores) != 1 || !got.Stores[0].Answers {
+	if len(got.Sources) != 1 || got.Sources[0].Series != 203 || got.Sources[0].Name != "main" || got.Sources[0].State.Left < 50 || len(got.Stores) != 1 || !got.Stores[0].Answers {
 		t.Errorf("%+v %+v", got.Sources, got.Stores)
 	}
 }
@@ -222,7 +224,7 @@ func TestState(t *testing.T) {
 func TestStateAway(t *testing.T) {
 	state := func(worker int64) server.State {
 		st := healthy(worker)
-		st.Degraded, st.Err, st.Until = true, errors.New("connection refused"), time.Now().Add(10*time.Second)
+		st.StoreAway, st.Err, st.EndsAt = true, errors.New("connection refused"), time.Now().Add(10*time.Second)
 		return st
 	}
 	var got picture
@@ -230,7 +232,7 @@ func TestStateAway(t *testing.T) {
 	if got.Ready || len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "connection refused") {
 		t.Errorf("%+v", got)
 	}
-	if s := got.Sources[0]; s.Ready || !s.Degraded || s.Left > 11 || s.Left < 5 || got.Stores[0].Answers {
+	if s := got.Sources[0]; s.Ready || !s.State.StoreAway || s.State.Left > 11 || s.State.Left < 5 || got.Stores[0].Answers {
 		t.Errorf("%+v %+v", s, got.Stores)
 	}
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/internal/guard"
@@ -33,15 +32,10 @@ func refuse(err error) *refusal {
 
 func (r *refusal) write(w http.ResponseWriter) { send(w, r.status, r) }
 
-// reason is an error with its cause, without the name of the package that it comes from.
-// Whoever sees it has the right admin.
+// reason is an error with its cause. Whoever sees it has the right admin.
 func reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := server.Details(err)
-	for _, pkg := range []string{"server: ", "firn: ", "public: ", "lease: ", "sequence: ", "document: ", "shard: "} {
-		text = strings.TrimPrefix(text, pkg)
-	}
-	return text
+	return server.Details(err)
 }

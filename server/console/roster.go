@@ -42,7 +42,7 @@ func (r *roster) view(sources []sourceView) *rosterView {
 	v := &rosterView{newsView: newsOf(heard, err), Workers: []workerView{}}
 	for _, w := range list {
 		ours := slices.ContainsFunc(sources, func(s sourceView) bool {
-			return s.Store == w.Store && s.Pool == w.Pool && slices.Contains(s.Workers, w.Worker)
+			return s.State.Store == w.Store && s.State.Pool() == w.Pool && s.State.Lease != nil && slices.Contains(s.State.Lease.Workers, w.Worker)
 		})
 		v.Workers = append(v.Workers, workerView{
 			Store: w.Store, Pool: w.Pool, Worker: w.Worker, State: w.State, Ours: ours && w.State != "free", Name: w.Name, Term: w.Term,

@@ -16,7 +16,6 @@ import (
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
-	fromurl "github.com/firn-id/firn/store/open"
 )
 
 // A server of any name serves the counters that its store has by their names, and
@@ -46,9 +45,9 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 		before = nil
 	}
 	if before != nil {
-		p.names.flakes, p.names.lossy = before.names.seen(), before.names.lossy
+		p.names.flakes, p.names.recovered = before.names.seen(), before.names.recovered
 	}
-	found, lossy, err := p.names.list(ctx)
+	found, recovered, err := p.names.list(ctx)
 	switch {
 	case err != nil && passes(err) && before != nil && before.unlisted == nil:
 		p.series = before.series
@@ -59,11 +58,13 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 	case err != nil:
 		return &SeriesError{p.others.Series, err}
 	}
-	p.names.lossy = lossy
+	p.names.recovered = recovered
 	if p.names.mayBeLost() {
 		p.names.flakes = nil // a name may have given ids since the store lost its counter
-		if before == nil || !before.names.mayBeLost() {
-			o.log.Warn("the store may have lost counters: a name that no counter has gives nothing", withHint(p.others.hintOf(p.names.lost("NAME")), "store", p.others.storeText())...)
+		if before != nil && !before.names.mayBeLost() {
+			if err := o.distrust(); err != nil {
+				return err
+			}
 		}
 	}
 	p.names.forget(found, o.log)
@@ -77,22 +78,6 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// lost are the counters that the server has served and a store does not list: it has lost
-// them, or is another one. Their names must not give ids of a pool from now on.
-func (p *plan) lost(found []*outlet, url string) (all []*outlet) {
-	if p.names == nil {
-		return nil
-	}
-	for _, d := range p.series {
-		if !slices.ContainsFunc(found, func(f *outlet) bool { return f.Name == d.Name }) {
-			one := *d.Series
-			one.URLs = []string{url}
-			all = append(all, &outlet{&one, d.advise, d.hostname})
-		}
-	}
-	return all
-}
-
 // storeNames are the names of a store, which tell counters from flakes.
 type storeNames struct {
 	stores *sharedStores
@@ -101,7 +86,7 @@ type storeNames struct {
 	again  chan<- struct{} // asks for a new list
 
 	flakesSaid bool // somebody says that a name is a flake which no counter has
-	lossy      bool // the store may have lost counters: it was recovered, or somebody was not sure of a pool
+	recovered  bool // the store may have lost counters: it was recovered, or pool.Ensure created its first pool
 
 	outdated chan struct{} // closed when the server goes by a newer list
 
@@ -109,22 +94,14 @@ type storeNames struct {
 	flakes map[string]bool // no counter has the name, as far as was looked
 }
 
-// mayBeLost reports whether a name that no counter has may be that of one which the store lost.
-func (n *storeNames) mayBeLost() bool { return n.lossy && !n.flakesSaid }
-
-// lost is the error of such a name.
-func (n *storeNames) lost(name string) error {
-	return &open.LostNameError{Store: fromurl.Redact(open.StoreText(n.url)), Name: name}
-}
-
-// list returns what to draw from for each counter of the store, and whether it may have lost some.
-func (n *storeNames) list(ctx context.Context) (found []*outlet, lossy bool, err error) {
+// list returns what to draw from for each counter of the store, and whether it was recovered.
+func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool, err error) {
 	u, err := n.stores.enter(ctx, n.url)
 	if err != nil {
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
-	if lossy, err = open.MayHaveLost(ctx, u.store); err != nil {
+	if recovered, err = open.MayHaveLost(ctx, u.store); err != nil {
 		return nil, false, err
 	}
 	numbers, err := sequence.List(ctx, u.store)
@@ -156,7 +133,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, lossy bool, err
 			d.Options.Document.Pattern, d.Options.Document.Zone, d.Options.Document.MayRepeat = in.Pattern, in.Zone, in.MayRepeat
 		}
 	}
-	return found, lossy, nil
+	return found, recovered, nil
 }
 
 // seen returns the names that were looked up and are flakes.
@@ -178,9 +155,12 @@ func (n *storeNames) flake(name string) error {
 	case known || name == server.OtherNames:
 		return nil
 	}
-	switch c, near, err := n.lookUp(name); {
+	switch c, near, recovered, err := n.lookUp(name); {
 	case err != nil:
 		return err
+	case recovered && !n.recovered && !n.flakesSaid:
+		n.awaitNewer()
+		return n.lost(name)
 	case c != nil:
 		n.awaitNewer()
 		return &newCounterError{name, c.Kind}
@@ -223,19 +203,23 @@ func (n *storeNames) forget(found []*outlet, log *slog.Logger) {
 }
 
 // lookUp returns the counter of that name that the store has, or else the name of a counter
-// that it is probably a misspelling of; "" if there is none.
-func (n *storeNames) lookUp(name string) (c *config.Counter, near string, err error) {
+// that it is probably a misspelling of, "" if there is none, and whether the store was recovered.
+func (n *storeNames) lookUp(name string) (c *config.Counter, near string, recovered bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
 	defer cancel()
 	u, err := n.stores.enter(ctx, n.url)
 	if err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	defer n.stores.leave(u)
-	if c, err = open.CounterIn(ctx, u.store, name); err == nil && c == nil {
-		near, err = open.Misspelled(ctx, u.store, name)
+	c, err = open.CounterIn(ctx, u.store, name)
+	if c != nil || err != nil {
+		return c, "", false, err
 	}
-	return c, near, err
+	if near, err = open.Misspelled(ctx, u.store, name); err == nil {
+		recovered, err = open.MayHaveLost(ctx, u.store) // last: it may have happened meanwhile
+	}
+	return nil, near, recovered, err
 }
 
 // awaitNewer asks for a newer list, and waits until the server goes by one. Who asked for the
@@ -277,7 +261,7 @@ func (o *service) listAgain(ctx context.Context) error {
 	}
 	asked, cancel := context.WithTimeout(ctx, listPatience)
 	began := time.Now()
-	found, lossy, err := o.plan.names.list(asked)
+	found, recovered, err := o.plan.names.list(asked)
 	cancel()
 	o.listTook = time.Since(began)
 	if err != nil {
@@ -290,7 +274,7 @@ func (o *service) listAgain(ctx context.Context) error {
 		}
 	}
 	slices.Sort(fresh)
-	if o.plan.unlisted == nil && lossy == o.plan.names.lossy && (len(fresh) == 0 || slices.Equal(fresh, o.refused)) {
+	if o.plan.unlisted == nil && recovered == o.plan.names.recovered && (len(fresh) == 0 || slices.Equal(fresh, o.refused)) {
 		return errUnlisted
 	}
 	o.refused = nil

@@ -29,7 +29,7 @@ func (e *SeriesError) Subject() string {
 }
 
 func (e *SeriesError) Error() string {
-	text := phrase.WithoutPackage(e.Err.Error())
+	text := phrase.Reason(e.Err)
 	if strings.HasPrefix(text, e.Subject()+" ") {
 		return text
 	}

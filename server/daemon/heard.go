@@ -106,15 +106,15 @@ func (s withheldSupply) reserve(context.Context, int) (firn.Range, error) {
 
 func (s withheldSupply) state() server.State {
 	d := s.drawing
-	return server.State{Kind: d.Kind, Store: d.storeText(), Pool: d.Leasing.Pool, Err: s.why()}
+	return server.State{Kind: d.Kind, Store: d.storeText(), Err: s.why()}
 }
 
 // serveWithheld returns the series of a name that gives nothing: it takes requests of every kind,
-// and all of them fail. A state of nil is that it gives nothing.
-func (d *outlet) serveWithheld(name string, s *supply, err error, state func() server.State) *server.Series {
+// and all of them fail. A source of nil is one that gives nothing.
+func (d *outlet) serveWithheld(name string, s *supply, err error, source *server.Source) *server.Series {
 	none := withheldSupply{s, err}
-	if state == nil {
-		state = none.state
+	if source == nil {
+		source = &server.Source{State: none.state}
 	}
-	return server.Numbers(name, none, &server.SeriesOptions{Layout: s.layout(), Reserve: none.reserve, State: state, Explain: d.judge})
+	return server.Numbers(name, none, &server.SeriesOptions{Layout: s.layout(), Reserve: none.reserve, Source: source, Explain: d.judge})
 }

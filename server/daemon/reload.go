@@ -77,7 +77,9 @@ func (o *service) reload(ctx context.Context, told bool) error {
 		close(before.outdated)
 	}
 	o.toldStore(o.plan.storeAt.Text, next.storeAt.Text)
+	was := o.plan
 	o.plan, o.supplies = next, now
+	o.tellLost(was)
 	o.shown.Store(&now)
 	o.sharded.Store(&next.sharded)
 	closeAll(gone, o.log)

@@ -134,7 +134,9 @@ func (o *service) begin(ctx context.Context) (bound []boundListener, err error) 
 	if err != nil {
 		return nil, err
 	}
-	o.server, err = server.New(options, series...)
+	if o.server, err = server.New(options, series...); err == nil {
+		o.tellLost(nil)
+	}
 	o.stores.started()
 	return bound, err
 }

@@ -116,7 +116,7 @@ func (p *plan) serverOptions(all supplies, log *slog.Logger, warn func(string)) 
 		o.Others = func(name string) (*server.Series, error) {
 			err := p.names.flake(name)
 			if errors.As(err, new(*open.LostNameError)) {
-				return d.serveWithheld(name, s, err, s.state), nil // its pool is in order
+				return d.serveWithheld(name, s, err, s.source), nil // its pool is in order
 			}
 			if err != nil {
 				return nil, err
@@ -142,7 +142,7 @@ func (p *plan) openForms() error {
 
 // serve returns the series of a name that draws from a supply.
 func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Series, error) {
-	o := &server.SeriesOptions{State: s.state, Explain: d.judge}
+	o := &server.SeriesOptions{Source: s.source, Explain: d.judge}
 	switch d.Kind {
 	case config.Document:
 		return server.Texts(name, textSupply{s}, o), nil
@@ -165,7 +165,7 @@ func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Serie
 // not said so: it takes requests of every kind, and all of them fail as those of a supply that
 // is not open.
 func (d *outlet) serveUnknown(name string, s *supply) *server.Series {
-	return server.Numbers(name, s, &server.SeriesOptions{Layout: s.layout(), Reserve: s.reserve, State: s.state, Explain: d.judge})
+	return server.Numbers(name, s, &server.SeriesOptions{Layout: s.layout(), Reserve: s.reserve, Source: s.source, Explain: d.judge})
 }
 
 // clashes reports whether two leases cannot be held at once: they insist on one

@@ -10,7 +10,6 @@ import (
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
-	"github.com/firn-id/firn/store"
 )
 
 // This file says what leases, sequences and documents are in the words of a server.
@@ -20,23 +19,26 @@ var errNoWorker = errors.New("no worker is held just now")
 func leaseState(l *lease.Lease, at string) server.State {
 	now := l.State()
 	st := server.State{
-		Kind: config.Flake, Store: at, Class: classOf(now.Durable), Why: now.Why,
-		Degraded: now.StoreAway, Err: now.Err, Until: now.EndsAt, Budget: now.Outage,
-		Pool: now.Pool, Term: now.Term, Since: now.LeasedAt, Renewed: now.RenewedAt,
-		ClockOffset: now.Ahead, Borrowed: now.Borrowed, Ended: now.Layout.End(),
+		Kind: config.Flake, Store: at, Durable: &now.Durable, Why: now.Why,
+		StoreAway: now.StoreAway, TroubleSince: now.AwaySince, Err: now.Err,
+		StartsAt: now.StartsAt, EndsAt: now.EndsAt, Budget: now.Outage, UsedUpAt: now.Layout.End(),
+		Lease: &server.Lease{
+			Pool: now.Pool, RenewedAt: now.RenewedAt, Ahead: now.Ahead, Borrowed: now.Borrowed,
+		},
 	}
-	if now.StoreAway {
-		st.Away = now.RenewedAt
-	}
-	for _, lane := range l.Lanes() {
-		st.Worker = append(st.Worker, lane.Worker)
+	lanes := l.Lanes()
+	st.Lease.Term, st.Lease.LeasedAt = lanes[0].Term, lanes[0].LeasedAt // now is of any lane
+	for _, lane := range lanes {
 		st.Waits += lane.Waits
+		if !lane.LeasedAt.IsZero() {
+			st.Lease.Workers = append(st.Lease.Workers, lane.Worker)
+		}
 	}
 	if now.LeasedAt.IsZero() {
-		st.Degraded, st.Until, st.Away = false, time.Time{}, time.Time{}
+		st.StoreAway, st.EndsAt, st.TroubleSince = false, time.Time{}, time.Time{}
 		var ended *lease.OutageError
 		if errors.As(now.Err, &ended) {
-			st.Away = ended.EndedAt
+			st.TroubleSince = ended.EndedAt
 		}
 		if st.Err == nil {
 			st.Err = errNoWorker
@@ -53,36 +55,37 @@ type sequenceFacts struct {
 }
 
 func sequenceState(s *sequence.Series, of sequenceFacts) server.State {
-	st := server.State{Kind: of.kind, Store: of.store, Class: classOf(true), Budget: of.lasts, Increment: of.increment, Degraded: true}
+	n := &server.Counter{Increment: of.increment}
+	st := server.State{Kind: of.kind, Store: of.store, Budget: of.lasts, StoreAway: true, Counter: n}
 	var rate float64
 	for _, now := range s.States() {
-		if st.Why == "" || !now.Durability.Durable {
-			st.Class, st.Why = now.Durability.String(), now.Durability.Why
+		if st.Durable == nil || !now.Durability.Durable {
+			st.Durable, st.Why = &now.Durability.Durable, now.Durability.Why
 		}
-		st.Next = max(st.Next, int64(now.Granted)+of.increment)
-		st.Last = max(st.Last, int64(now.Max))
-		st.Left += now.Left
+		n.Next = max(n.Next, int64(now.Granted)+of.increment)
+		n.Last = max(n.Last, int64(now.Max))
+		n.Reserved += now.Left
+		n.Wasted += now.Wasted
 		st.Waits = now.Waits
-		st.Waste += now.Wasted
 		rate += now.Rate
 		// Of several stores one that answers is enough.
-		st.Degraded = st.Degraded && now.Degraded
-		if st.Away.IsZero() || now.Away.Before(st.Away) {
-			st.Away = now.Away
+		st.StoreAway = st.StoreAway && now.Degraded
+		if st.TroubleSince.IsZero() || now.Away.Before(st.TroubleSince) {
+			st.TroubleSince = now.Away
 		}
 		if now.Err != nil {
 			st.Err = now.Err
 		}
 	}
-	if !st.Degraded {
-		st.Err, st.Away = s.State().Err, time.Time{} // of the store that has most
+	if !st.StoreAway {
+		st.Err, st.TroubleSince = s.State().Err, time.Time{} // of the store that has most
 	}
 	var end *sequence.EndError
-	st.Over = errors.As(st.Err, &end)
+	st.Exhausted = errors.As(st.Err, &end)
 	if rate > 0 {
-		left := float64(st.Left) + float64(st.Last-min(st.Next, st.Last))/float64(of.increment)
-		st.Until = time.Now().Add(seconds(float64(st.Left) / rate))
-		st.Ended = time.Now().Add(seconds(left / rate))
+		left := float64(n.Reserved) + float64(n.Last-min(n.Next, n.Last))/float64(of.increment)
+		st.EndsAt = time.Now().Add(seconds(float64(n.Reserved) / rate))
+		st.UsedUpAt = time.Now().Add(seconds(left / rate))
 	}
 	return st
 }
@@ -96,20 +99,18 @@ func seconds(s float64) time.Duration {
 // of anybody's. A failure of the last call counts where it will not pass.
 func documentState(s *document.Series, at string, heard error) server.State {
 	now := s.State()
+	n := &server.Counter{Reserved: now.Reserved}
 	st := server.State{
-		Kind: config.Document, Store: at, Class: classOf(now.Durable), Why: now.Why, Left: now.Reserved,
-		Degraded: heard != nil, Err: heard,
+		Kind: config.Document, Store: at, Durable: &now.Durable, Why: now.Why,
+		StoreAway: heard != nil, Err: heard, Counter: n,
 	}
 	if now.Err != nil && !passes(now.Err) {
-		st.Degraded, st.Err = false, now.Err
+		st.StoreAway, st.Err = false, now.Err
 		var full *document.EndError
-		st.Over = errors.As(now.Err, &full)
+		st.Exhausted = errors.As(now.Err, &full)
 	}
 	if now.Last.Count > 0 && now.Last.Count < math.MaxInt64 {
-		st.Next = now.Last.Count + 1
+		n.Next = now.Last.Count + 1
 	}
 	return st
 }
-
-// classOf is how the server names what a store does with what it acknowledged.
-func classOf(durable bool) string { return store.Durability{Durable: durable}.String() }

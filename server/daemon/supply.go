@@ -25,9 +25,10 @@ type supply struct {
 	// The store has to have what it draws from: opening the supply creates nothing.
 	existing bool
 
-	log   *slog.Logger
-	bare  *slog.Logger // for the series, which says its name itself
-	began time.Time
+	log    *slog.Logger
+	bare   *slog.Logger // for the series, which says its name itself
+	began  time.Time
+	source *server.Source // the same for all series that draw from it
 
 	now     atomic.Pointer[flowing] // nil: not open yet
 	trouble atomic.Pointer[error]   // why it is not
@@ -43,7 +44,7 @@ type notOpenError struct {
 }
 
 func (e *notOpenError) Error() string {
-	return "it is not open yet: " + phrase.WithoutPackage(e.err.Error())
+	return "it is not open yet: " + phrase.Reason(e.err)
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
@@ -52,7 +53,7 @@ var errOpening = errors.New("its store was not heard yet")
 // newSupply returns a supply that is not open.
 func newSupply(d *outlet, log *slog.Logger) *supply {
 	s := &supply{key: d.Key(), drawing: d, bare: log.With("kind", d.Kind), began: time.Now()}
-	s.log = s.bare
+	s.log, s.source = s.bare, &server.Source{State: s.state}
 	if d.Name != "" && d.Kind != config.Flake {
 		s.log = s.bare.With("series", d.Name)
 	}
@@ -220,12 +221,14 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err}
+	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err, StartsAt: startOf(err)}
 	if now == nil {
-		st.Away = s.began
+		st.TroubleSince = s.began
 	}
 	if d.Kind == config.Flake {
-		st.Pool = d.Leasing.Pool
+		st.Lease = &server.Lease{Pool: d.Leasing.Pool}
+	} else {
+		st.Counter = &server.Counter{}
 	}
 	return st
 }

@@ -17,7 +17,9 @@ import (
 
 // judge says what is to be said of an error of the series.
 func (d *outlet) judge(err error) server.Explanation {
-	return server.Explanation{Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err), Hint: d.hintOf(err)}
+	return server.Explanation{
+		Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err), Hint: d.hintOf(err), StartsAt: startOf(err),
+	}
 }
 
 // asksForLess reports whether a call for fewer numbers would be served.
@@ -41,9 +43,8 @@ func troubleOf(err error) string {
 			return t.text
 		}
 	}
-	var later *lease.NotYetError
-	if errors.As(err, &later) {
-		return "ids of its pool start at " + later.StartsAt.UTC().Format(time.RFC3339)
+	if at := startOf(err); !at.IsZero() {
+		return "ids of its pool start at " + at.UTC().Format(time.RFC3339)
 	}
 	var ended *lease.OutageError
 	if errors.As(err, &ended) && !ended.EndedAt.IsZero() {
@@ -53,6 +54,15 @@ func troubleOf(err error) string {
 		return "the store does not answer"
 	}
 	return "it does not go on by itself"
+}
+
+// startOf is when the ids of a pool start that has none yet; zero where that is not why.
+func startOf(err error) time.Time {
+	var later *lease.NotYetError
+	if errors.As(err, &later) {
+		return later.StartsAt
+	}
+	return time.Time{}
 }
 
 // troubles are kinds of errors and what everybody may know of them, the surest first: an

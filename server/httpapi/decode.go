@@ -30,7 +30,7 @@ type layoutAnswer struct {
 	Spec    string        `json:"spec"`
 	Epoch   time.Time     `json:"epoch"`
 	Tick    int64         `json:"tick_microseconds"`
-	End     string        `json:"end"` // as stateAnswer.Ends
+	End     string        `json:"end"` // it may be later than what time.Time has a JSON for
 	Rate    float64       `json:"ids_per_second"`
 	Workers int64         `json:"workers"`
 	Shards  int64         `json:"shards"`
@@ -52,7 +52,7 @@ func (*api) layouts(w http.ResponseWriter, _ *http.Request) *problem {
 	for name, l := range firn.Presets() {
 		one := layoutAnswer{
 			Name: name, Spec: l.String(), Epoch: l.Epoch(), Tick: l.Unit().Microseconds(),
-			End: instant(l.End()), Rate: l.Rate(), Workers: l.Workers(), Shards: l.Shards(), Ordered: l.Ordered(),
+			End: l.End().UTC().Format(time.RFC3339Nano), Rate: l.Rate(), Workers: l.Workers(), Shards: l.Shards(), Ordered: l.Ordered(),
 		}
 		for f := range l.Fields() {
 			one.Fields = append(one.Fields, fieldAnswer{f.Name, f.Width, f.Shift})

@@ -22,8 +22,10 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) *problem {
 		send(w, textType, []byte("ready\n"))
 		return nil
 	}
+	p := notReady.problem("%s", server.Details(err)).hint("%s", server.Cures(err))
 	if a.admin(r) != nil {
-		return notReady.problem("%s", detail(server.Troubles(err))).hint("ask again with a token that has the right admin: it is told which series, and why")
+		p = notReady.problem("%s", server.Troubles(err)).hint("ask again with a token that has the right admin: it is told which series, and why")
 	}
-	return notReady.problem("%s", detail(server.Details(err))).hint("%s", server.Cures(err))
+	p.at = server.RetryAt(err)
+	return p
 }

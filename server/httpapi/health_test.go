@@ -1,13 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
@@ -110,4 +113,39 @@ func TestReadySaysWhy(t *testing.T) {
 	if got := call(a, "GET", "/readyz"); !strings.Contains(string(got.body), "stopping") {
 		t.Errorf("stopping: %s", got)
 	}
+}
+
+// Retry-After says when to come again, where that is known.
+func TestRetryAfter(t *testing.T) {
+	var starts time.Time
+	explain := func(error) server.Explanation {
+		return server.Explanation{Again: true, Trouble: "not yet", StartsAt: starts}
+	}
+	source := &server.Source{State: func() server.State { return server.State{Err: errors.New("not yet"), StartsAt: starts} }}
+	h := handler(t, newServer(t, nil, server.Numbers("photo", failing{}, &server.SeriesOptions{Explain: explain, Source: source})), nil)
+	for _, tt := range []struct {
+		in          time.Duration
+		least, most int
+	}{{0, 1, 1}, {-time.Minute, 1, 1}, {5 * time.Minute, 290, 300}, {90 * time.Minute, 5390, 5400}} {
+		starts = time.Time{}
+		if tt.in != 0 {
+			starts = time.Now().Add(tt.in)
+		}
+		for method, path := range map[string]string{"POST": "/v1/series/photo/next", "GET": "/readyz"} {
+			got := call(h, method, path)
+			after, err := strconv.Atoi(got.header.Get("Retry-After"))
+			if got.status != 503 || err != nil || after < tt.least || after > tt.most {
+				t.Errorf("%s where ids start in %s: %d, Retry-After %q", path, tt.in, got.status, got.header.Get("Retry-After"))
+			}
+		}
+	}
+}
+
+// failing is a source that gives nothing.
+type failing struct{}
+
+func (failing) Next(context.Context) (firn.ID, error) { return 0, errors.New("not yet") }
+
+func (failing) Append(_ context.Context, dst []firn.ID, _ int) ([]firn.ID, error) {
+	return dst, errors.New("not yet")
 }

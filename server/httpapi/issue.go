@@ -47,7 +47,7 @@ func (a *api) next(w http.ResponseWriter, r *http.Request) *problem {
 	defer drafts.Put(d)
 	var err error
 	if d.values, err = session.Next(r.Context(), name, d.values[:0], n); err != nil {
-		return explainTo(session, err)
+		return problemFor(session, err)
 	}
 	d.body = form.appendTo(d.body[:0], name, d.values)
 	d.send(w, form.header)
@@ -59,7 +59,7 @@ func (a *api) numeric(r *http.Request, session *server.Session, name string, k *
 	s, err := session.Series(r.Context(), name, server.Issue, 1)
 	switch {
 	case err != nil:
-		return explainTo(session, err)
+		return problemFor(session, err)
 	case !s.Numeric():
 		return k.problem("series %s answers with texts, not with numbers", name).
 			hint("POST /v1/series/%s/next, with Accept: text/plain or application/json", name)
@@ -84,7 +84,7 @@ func (a *api) reserve(w http.ResponseWriter, r *http.Request) *problem {
 	name := r.PathValue("name")
 	got, err := session.Reserve(r.Context(), name, n)
 	if err != nil {
-		return explainTo(session, err)
+		return problemFor(session, err)
 	}
 	return sendJSON(w, rangeAnswer{Series: name, First: got.First.String(), Count: got.Count, Step: got.Step})
 }

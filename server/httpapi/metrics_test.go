@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -76,21 +77,20 @@ func TestMetrics(t *testing.T) {
 		{"firn_http_responses_total", "409", 1, 1},
 		{"firn_series_info", "photo", 1, 1},
 		{"firn_series_ready", "photo", 1, 1},
-		{"firn_series_degraded", "photo", 0, 0},
-		{"firn_series_lossy", "orders", 0, 0},
+		{"firn_series_store_away", "photo", 0, 0},
+		{"firn_series_durable", "orders", 1, 1},
 		{"firn_lease_held_seconds", "default", 1e-9, 60},
 		{"firn_lease_age_seconds", "default", 1e-9, 60},
 		{"firn_lease_left_seconds", "default", 1, 400},
 		{"firn_lease_budget_seconds", "default", 1, 400},
-		{"firn_lease_degraded", "default", 0, 0},
+		{"firn_lease_store_away", "default", 0, 0},
 		{"firn_lease_workers", "default", 1, 1},
 		{"firn_lease_term", "default", 1, 1},
-		{"firn_clock_offset_seconds", "default", -1, 1},
+		{"firn_clock_ahead_seconds", "default", -1, 1},
 		{"firn_borrowed_seconds", "default", 0, 1},
 		{"firn_waits_total", "default", 0, 100},
 		{"firn_ends_timestamp_seconds", "photo", float64(time.Now().Unix()), 1e11},
 		{"firn_numbers_reserved", "orders", 1, 1000},
-		{"firn_numbers_prefetched", "orders", 0, 1000},
 		{"firn_numbers_remaining", "orders", 9.2e18, 9.3e18},
 		{"firn_numbers_wasted_total", "orders", 0, 0},
 		{"go_goroutines", "", 1, 1e6},
@@ -116,9 +116,9 @@ func TestRemaining(t *testing.T) {
 		{11, 50, 0, 40}, {11, 50, 10, 4}, {41, 50, 10, 1}, {51, 50, 10, 0}, {1, 1<<63 - 1, 1, 1<<63 - 1},
 	} {
 		state := func() server.State {
-			return server.State{Kind: "sequence", Next: tt.next, Last: tt.last, Increment: tt.increment}
+			return server.State{Kind: "sequence", Counter: &server.Counter{Next: tt.next, Last: tt.last, Increment: tt.increment}}
 		}
-		h := handler(t, newServer(t, nil, server.Numbers("orders", nil, &server.SeriesOptions{State: state})), nil)
+		h := handler(t, newServer(t, nil, server.Numbers("orders", nil, &server.SeriesOptions{Source: &server.Source{State: state}})), nil)
 		if got := value(t, scrape(t, h), "firn_numbers_remaining", "orders"); got != float64(tt.want) {
 			t.Errorf("%+v: %v", tt, got)
 		}
@@ -129,19 +129,21 @@ func TestRemaining(t *testing.T) {
 // one that many series share counts once.
 func TestLeasesOfAPool(t *testing.T) {
 	now := time.Now()
-	one := server.State{Pool: "main", Worker: []int64{1}, Term: 1, Until: now.Add(time.Hour), Waits: 3}
-	two := server.State{Pool: "main", Worker: []int64{2, 3}, Term: 1, Until: now.Add(time.Minute), Waits: 5, Degraded: true}
+	source := func(st server.State) *server.Source { return &server.Source{State: func() server.State { return st }} }
+	one := source(server.State{EndsAt: now.Add(time.Hour), Waits: 3, Lease: &server.Lease{Pool: "main", Workers: []int64{1}, Term: 1}})
+	two := source(server.State{EndsAt: now.Add(time.Minute), Waits: 5, StoreAway: true, Lease: &server.Lease{Pool: "main", Workers: []int64{1}, Term: 1}})
+	none := source(server.State{Err: errors.New("it gives nothing"), Kind: "flake"}) // as the name of a counter that was lost
 	var all []*server.Series
-	for name, st := range map[string]server.State{"a": one, "b": two, "c": one, "d": two} {
-		all = append(all, server.Numbers(name, nil, &server.SeriesOptions{State: func() server.State { return st }}))
+	for name, of := range map[string]*server.Source{"a": one, "b": two, "c": one, "d": two, "e": none} {
+		all = append(all, server.Numbers(name, nil, &server.SeriesOptions{Source: of}))
 	}
 	metrics := scrape(t, handler(t, newServer(t, nil, all...), nil))
-	for name, want := range map[string]float64{"firn_lease_workers": 3, "firn_waits_total": 8, "firn_lease_degraded": 1} {
+	for name, want := range map[string]float64{"firn_lease_workers": 2, "firn_waits_total": 8, "firn_lease_store_away": 1} {
 		if got := value(t, metrics, name, "main"); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	if got := value(t, metrics, "firn_lease_left_seconds", "main"); got > 60 {
+	if got := value(t, metrics, "firn_lease_left_seconds", "main"); got > 60 || got < 1 {
 		t.Errorf("%v s are left, and one lease has no more than 60", got)
 	}
 }
@@ -175,7 +177,7 @@ func TestRefusedScrape(t *testing.T) {
 		<-answer
 		return server.State{}
 	}
-	h := handler(t, newServer(t, nil, server.Numbers("a", nil, &server.SeriesOptions{State: state})), nil)
+	h := handler(t, newServer(t, nil, server.Numbers("a", nil, &server.SeriesOptions{Source: &server.Source{State: state}})), nil)
 	var scrapes sync.WaitGroup
 	for range most {
 		scrapes.Go(func() { call(h, "GET", "/metrics") })
@@ -312,19 +314,19 @@ func TestWhoSeesMetrics(t *testing.T) {
 // With the store away, metrics say it.
 func TestMetricsOfOutage(t *testing.T) {
 	st := server.State{
-		Kind: "flake", Pool: "main", Class: "lossy", Degraded: true, Budget: time.Minute,
-		Until: time.Now().Add(10 * time.Second), Ended: time.Unix(4e9, 0),
+		Kind: "flake", Durable: new(bool), StoreAway: true, Budget: time.Minute,
+		EndsAt: time.Now().Add(10 * time.Second), UsedUpAt: time.Unix(4e9, 0), Lease: &server.Lease{Pool: "main"},
 	}
 	l, err := lease.Open(t.Context(), memory.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s := newServer(t, nil, server.Numbers("photo", l, &server.SeriesOptions{State: func() server.State { return st }}))
+	s := newServer(t, nil, server.Numbers("photo", l, &server.SeriesOptions{Source: &server.Source{State: func() server.State { return st }}}))
 	all := scrape(t, handler(t, s, nil))
 	for name, want := range map[string]float64{
-		"firn_ready": 0, "firn_series_ready": 0, "firn_series_degraded": 1, "firn_series_lossy": 1,
-		"firn_lease_degraded": 1, "firn_ends_timestamp_seconds": 4e9,
+		"firn_ready": 0, "firn_series_ready": 0, "firn_series_store_away": 1, "firn_series_durable": 0,
+		"firn_lease_store_away": 1, "firn_ends_timestamp_seconds": 4e9,
 	} {
 		if got := value(t, all, name, ""); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)

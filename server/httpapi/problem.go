@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
-	"strings"
+	"strconv"
+	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/server"
 )
@@ -22,9 +25,10 @@ type problem struct {
 	Hint   string `json:"hint,omitempty"` // what to do about it
 
 	kind   *kind
-	allow  string // the methods, where it is the method that is wrong
-	tinyid bool   // it is written as tinyid does
-	sent   bool   // it is written already
+	allow  string    // the methods, where it is the method that is wrong
+	tinyid bool      // it is written as tinyid does
+	at     time.Time // when to come again; zero: a moment later
+	sent   bool      // it is written already
 }
 
 // A kind is a sort of problem. The document has an entry for each, under x-problems.
@@ -77,28 +81,20 @@ func (p *problem) hint(format string, args ...any) *problem {
 // again reports whether the same request may do better a moment later.
 func (k *kind) again() bool { return k.status == http.StatusServiceUnavailable }
 
-// explain turns an error of package server into a problem.
-func explain(err error) *problem { return problemOf(err, err.Error(), server.Hint(err)) }
+// problemOf turns an error of package server into a problem.
+func problemOf(err error) *problem { return newProblem(err, phrase.Reason(err), server.Hint(err)) }
 
-// explainTo is explain with what the session may know of causes.
-func explainTo(session *server.Session, err error) *problem {
+// problemFor is problemOf with what the session may know of causes.
+func problemFor(session *server.Session, err error) *problem {
 	text, hint := session.Explain(err)
-	return problemOf(err, text, hint)
+	return newProblem(err, text, hint)
 }
 
-func problemOf(err error, text, hint string) *problem {
+func newProblem(err error, text, hint string) *problem {
 	k := kindOf(err)
-	p := k.problem("%s", detail(text))
-	p.Hint = cmp.Or(hint, k.hint)
+	p := k.problem("%s", text)
+	p.Hint, p.at = cmp.Or(hint, k.hint), server.RetryAt(err)
 	return p
-}
-
-// detail is the text of an error without the name of the package that it comes from.
-func detail(text string) string {
-	for _, pkg := range []string{"server: ", "firn: ", "public: "} {
-		text = strings.TrimPrefix(text, pkg)
-	}
-	return text
 }
 
 func kindOf(err error) *kind {
@@ -158,7 +154,8 @@ func (p *problem) advise(h http.Header) {
 	case p.kind == wrongToken:
 		h.Set("WWW-Authenticate", `Bearer realm="firn", error="invalid_token"`)
 	case p.kind.again():
-		h.Set("Retry-After", "1")
+		wait := math.Ceil(time.Until(p.at).Seconds())
+		h.Set("Retry-After", strconv.Itoa(max(int(wait), 1)))
 	}
 }
 
@@ -169,7 +166,7 @@ func noID(err error) *problem {
 		key    *public.KeyError
 	)
 	if errors.As(err, &syntax) || errors.As(err, &key) || errors.Is(err, public.ErrForged) {
-		return unreadable.problem("%s", detail(err.Error()))
+		return unreadable.problem("%s", phrase.Reason(err))
 	}
-	return explain(err)
+	return problemOf(err)
 }

@@ -17,10 +17,12 @@ func TestWhoSeesSeries(t *testing.T) {
 		Name  string
 		Kind  string
 		State *struct {
-			Class   string
-			Pool    string
-			Workers []int64
-			Last    string
+			Durable *bool
+			Lease   *struct {
+				Pool    string
+				Workers []int64
+			}
+			Counter *struct{ Last string }
 		}
 	}
 	for _, tt := range []struct {
@@ -52,10 +54,10 @@ func TestWhoSeesSeries(t *testing.T) {
 			if !tt.state {
 				continue
 			}
-			if s.Kind == "flake" && (s.State.Pool != "default" || len(s.State.Workers) != 1 || s.State.Class != "durable") {
+			if s.Kind == "flake" && (s.State.Lease.Pool != "default" || len(s.State.Lease.Workers) != 1 || !*s.State.Durable) {
 				t.Errorf("%s: %+v", tt.name, s.State)
 			}
-			if s.Kind == "sequence" && s.State.Last != "9223372036854775807" {
+			if s.Kind == "sequence" && s.State.Counter.Last != "9223372036854775807" {
 				t.Errorf("%s: %+v", tt.name, s.State)
 			}
 		}

@@ -37,14 +37,17 @@ func flakeOf(l *lease.Lease, name string) *server.Series {
 		var away *lease.OutageError
 		return server.Explanation{Again: errors.As(err, &away), Trouble: "the store does not answer", Hint: "is the store there?"}
 	}
-	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, State: func() server.State {
+	return server.Numbers(name, l, &server.SeriesOptions{Layout: l.State().Layout, Explain: explain, Source: &server.Source{State: func() server.State {
 		st := l.State()
 		return server.State{
-			Kind: "flake", Pool: st.Pool, Class: store.Durability{Durable: st.Durable}.String(), Why: st.Why, Worker: []int64{st.Worker}, Term: st.Term,
-			Since: st.LeasedAt, Renewed: st.RenewedAt, Until: st.EndsAt, Budget: st.Outage, ClockOffset: st.Offset,
-			Borrowed: st.Borrowed, Waits: st.Waits, Ended: st.Layout.End(), Degraded: st.StoreAway, Err: st.Err,
+			Kind: "flake", Durable: &st.Durable, Why: st.Why, EndsAt: st.EndsAt, Budget: st.Outage,
+			Waits: st.Waits, UsedUpAt: st.Layout.End(), StoreAway: st.StoreAway, Err: st.Err,
+			Lease: &server.Lease{
+				Pool: st.Pool, Workers: []int64{st.Worker}, Term: st.Term, LeasedAt: st.LeasedAt, RenewedAt: st.RenewedAt,
+				Ahead: st.Ahead, Borrowed: st.Borrowed,
+			},
 		}
-	}})
+	}}})
 }
 
 func photo(t testing.TB) *server.Series { t.Helper(); return flake(t, memory.New(), "photo", nil) }
@@ -76,13 +79,13 @@ func orders(t testing.TB, name string, o *sequence.Options) *server.Series {
 }
 
 func ordersOf(s *sequence.Series, name string) *server.Series {
-	return server.Numbers(name, s, &server.SeriesOptions{Reserve: s.Reserve, State: func() server.State {
+	return server.Numbers(name, s, &server.SeriesOptions{Reserve: s.Reserve, Source: &server.Source{State: func() server.State {
 		st := s.State()
 		return server.State{
-			Kind: "sequence", Class: st.Durability.String(), Next: int64(st.Granted) + 1, Last: int64(st.Max),
-			Left: st.Left, Waste: st.Wasted, Degraded: st.Degraded, Err: st.Err,
+			Kind: "sequence", Durable: &st.Durability.Durable, StoreAway: st.Degraded, Err: st.Err,
+			Counter: &server.Counter{Next: int64(st.Granted) + 1, Last: int64(st.Max), Reserved: st.Left, Wasted: st.Wasted},
 		}
-	}})
+	}}})
 }
 
 // invoices is a series of real documents.

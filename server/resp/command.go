@@ -2,6 +2,7 @@ package resp
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/firn-id/firn/server"
@@ -157,11 +158,21 @@ func (c *conn) unknown(args [][]byte) {
 
 var errTexts = errors.New("the series gives texts, and INCR answers an integer: FIRN.NEXT")
 
+// overLimit is the answer to who asks for too many. The word after its code is how many one may
+// ask for at a time, which clients read.
+func overLimit(e *server.LimitError) string {
+	return fmt.Sprintf("LIMIT %d is the most and 1 the least at a time: %s is %d", e.Max, e.What, e.Asked)
+}
+
 // failure answers an error of the server. Its first word is the code by which clients
 // tell errors apart: several of them come again by themselves at a TRYAGAIN.
 func (c *conn) failure(err error) {
 	code := "ERR"
+	var limit *server.LimitError
 	switch {
+	case errors.As(err, &limit): // it was lowered since the command was read
+		c.fail(overLimit(limit))
+		return
 	case errors.Is(err, server.ErrNoToken), errors.Is(err, server.ErrToken):
 		code = "NOAUTH"
 	case errors.Is(err, server.ErrDenied):
@@ -172,7 +183,7 @@ func (c *conn) failure(err error) {
 		code = "TRYAGAIN"
 	}
 	text, hint := c.session.Explain(err)
-	text = code + " " + strings.TrimPrefix(text, "server: ")
+	text = code + " " + text
 	if hint != "" {
 		text += "; hint: " + hint
 	}

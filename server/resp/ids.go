@@ -33,7 +33,7 @@ func (c *conn) amount(text []byte, most int) (int, bool) {
 	case err != nil:
 		c.refuse("ERR value is not an integer or out of range")
 	case n < 1 || n > int64(most):
-		c.refuse(fmt.Sprintf("LIMIT %d is the most and 1 the least at a time: n is %d", most, n))
+		c.refuse(overLimit(&server.LimitError{What: "n", Asked: n, Max: int64(most)}))
 	default:
 		return int(n), true
 	}

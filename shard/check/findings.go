@@ -192,7 +192,7 @@ func (f *findings) settings(s *Server) {
 		}
 	}
 	if level := s.Details.Settings["wal_level"]; level != "logical" {
-		f.say(Warn, s.Name, "set wal_level = logical, and restart it", "shards cannot move from or to it: wal_level is %s", level)
+		f.say(Warn, s.Name, "ALTER SYSTEM SET wal_level = 'logical', then restart it; on RDS: rds.logical_replication = 1 in the parameter group, then reboot", "shards cannot move from or to it: wal_level is %s", level)
 	}
 	for _, name := range []string{"max_replication_slots", "max_wal_senders", "max_logical_replication_workers"} {
 		if n, err := strconv.Atoi(s.Details.Settings[name]); err == nil && n == 0 {

@@ -266,8 +266,9 @@ END $$;
 
 -- Refuses what replication brings to a copy of this server. A base backup has the subscriptions of
 -- the server that it is of, and reads the same slots when it is started: what it took from them
--- would never come to that server. The worker fails, so the slot keeps the transaction. One look
--- a transaction is enough, and the setting says that it was made.
+-- would never come to that server. The worker fails, so the slot keeps the transaction. One look a
+-- session is enough: a server that runs does not become a copy, and no session lives on in one. The
+-- setting of the shard says that the look was made; it goes back with a transaction that fails.
 CREATE OR REPLACE FUNCTION firn.check_receiver() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -275,7 +276,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: replication of shard % is for the server that this is a copy of, or that was promoted or restored since', TG_ARGV[0] USING ERRCODE = 'ID003',
 			HINT = 'where the original lives on, drop the subscriptions of this copy without their slots';
 	END IF;
-	PERFORM set_config('firn.receiver', 'here', true);
+	PERFORM set_config('firn.receiver_' || TG_ARGV[0], 'here', false);
 	RETURN NULL;
 END $$;
 
@@ -294,7 +295,7 @@ DECLARE
 	r regclass;
 BEGIN
 	FOR r IN SELECT x FROM firn.replicated(schema) AS x WHERE NOT firn.is_guarded(x) ORDER BY x::oid LOOP
-		EXECUTE format('CREATE OR REPLACE TRIGGER firn_receiver AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (current_setting(''firn.receiver'', true) IS DISTINCT FROM ''here'') EXECUTE FUNCTION firn.check_receiver(%s)', r, shard);
+		EXECUTE format('CREATE OR REPLACE TRIGGER firn_receiver AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (current_setting(''firn.receiver_%s'', true) IS DISTINCT FROM ''here'') EXECUTE FUNCTION firn.check_receiver(%s)', r, shard, shard);
 		EXECUTE format('CREATE OR REPLACE TRIGGER firn_receiver_all BEFORE INSERT OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION firn.check_receiver(%s)', r, shard);
 		EXECUTE format('ALTER TABLE ONLY %s ENABLE REPLICA TRIGGER firn_receiver, ENABLE REPLICA TRIGGER firn_receiver_all', r);
 	END LOOP;
@@ -522,7 +523,8 @@ BEGIN
 	PERFORM firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema);
 END $$;
 
--- To which server a shard was let go by what its row says, as far as is known here.
+-- To which server a shard was let go by what its row says, as far as is known here. If the copy
+-- is dropped between the two looks, the row was read too early as well: the caller looks again.
 CREATE OR REPLACE FUNCTION firn.given_to(s firn.shard) RETURNS text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -532,6 +534,8 @@ BEGIN
 		EXECUTE format('SELECT moved_to FROM %I.firn_mark WHERE term = $1 AND attempt = $2', s.schema) INTO word USING s.term, s.attempt;
 	END IF;
 	RETURN word;
+EXCEPTION WHEN undefined_table OR invalid_schema_name THEN
+	RAISE EXCEPTION 'firn: the copy of shard % is being dropped', s.shard USING ERRCODE = 'serialization_failure';
 END $$;
 
 -- Refuses that a shard is opened on another server: where it is open here, where it was let go

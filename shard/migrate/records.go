@@ -86,21 +86,7 @@ func Look(ctx context.Context, servers []shard.Server) (*State, error) {
 // LookFor is [Look] for files that only some shards get. A server of the cluster may be left out if the
 // others serve all of these shards. [State.Unseen] are the shards that nobody was asked about.
 func LookFor(ctx context.Context, servers []shard.Server, asked func(shard int64) bool) (*State, error) {
-	views := make(map[string]*shard.View, len(servers))
-	var failed []error
-	for _, a := range check.Look(ctx, servers) {
-		switch {
-		case a.Err != nil:
-			failed = append(failed, a.Err)
-		case a.Standby:
-			failed = append(failed, &shard.ServerError{Server: a.Name, Err: errors.New("it is a standby")})
-		}
-		views[a.Name] = a.View
-	}
-	if len(failed) > 0 {
-		return nil, errors.Join(failed...)
-	}
-	m, err := shard.MapOf(views)
+	m, _, err := check.ReadMap(ctx, servers)
 	if err != nil {
 		return nil, err
 	}

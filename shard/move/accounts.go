@@ -58,28 +58,9 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 		return nil, nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	said := make(map[string]*account)
-	rows, err := c.Query(ctx, movesSQL)
-	if err == nil {
-		var batch string
-		var n, tuples int64
-		var loaded, serves, back, surplus bool
-		var schema string
-		var open []string
-		var one account
-		_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.reader, &one.apart, &surplus, &one.known, &one.ready, &tuples}, func() error {
-			w := said[batch]
-			if w == nil {
-				first := one
-				first.serves, first.back, first.loaded, first.surplus, first.schema = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]string)
-				w = &first
-				said[batch] = w
-			}
-			w.serves[n], w.back[n], w.loaded[n], w.surplus[n], w.schema[n] = serves, back, loaded, surplus, schema
-			w.open = append(w.open, open...)
-			w.rows += tuples
-			return nil
-		})
+	said, err := accountsOf(ctx, c)
+	for tries := 0; dropped(err) && tries < staleTries; tries++ {
+		said, err = accountsOf(ctx, c)
 	}
 	if err != nil && !isMissing(err) && !inRecovery(err) {
 		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
@@ -89,6 +70,35 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 		return nil, nil, err
 	}
 	return said, view, nil
+}
+
+// accountsOf has a server say what it knows, by batch.
+func accountsOf(ctx context.Context, c *pgx.Conn) (map[string]*account, error) {
+	said := make(map[string]*account)
+	rows, err := c.Query(ctx, movesSQL)
+	if err != nil {
+		return said, err
+	}
+	var batch string
+	var n, tuples int64
+	var loaded, serves, back, surplus bool
+	var schema string
+	var open []string
+	var one account
+	_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.reader, &one.apart, &surplus, &one.known, &one.ready, &tuples}, func() error {
+		w := said[batch]
+		if w == nil {
+			first := one
+			first.serves, first.back, first.loaded, first.surplus, first.schema = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]string)
+			w = &first
+			said[batch] = w
+		}
+		w.serves[n], w.back[n], w.loaded[n], w.surplus[n], w.schema[n] = serves, back, loaded, surplus, schema
+		w.open = append(w.open, open...)
+		w.rows += tuples
+		return nil
+	})
+	return said, err
 }
 
 // moveOf puts together what servers say of a batch. One that did not answer says nothing.

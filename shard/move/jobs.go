@@ -110,14 +110,7 @@ func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string
 			moving[n] = l
 		}
 	}
-	views := make(map[string]*shard.View)
-	for _, a := range check.Look(ctx, servers) {
-		if a.Err != nil {
-			return nil, a.Err
-		}
-		views[a.Name] = a.View
-	}
-	m, err := shard.MapOf(views)
+	m, views, err := check.ReadMap(ctx, servers)
 	if err != nil {
 		return nil, err
 	}

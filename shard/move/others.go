@@ -23,7 +23,7 @@ type leaving struct {
 
 // outsiders are what speaks against letting a shard leave because of what others have to do
 // with it, and what only a person can judge.
-func outsiders(ctx context.Context, q shard.Querier, l leaving, consumers []string) (refused, notes []Refusal, err error) {
+func outsiders(ctx context.Context, q shard.Querier, l leaving, consumers []string) (refused, notes []Obstacle, err error) {
 	refused, err = streams(ctx, q, l, consumers)
 	if err != nil {
 		return nil, nil, err
@@ -36,15 +36,15 @@ func outsiders(ctx context.Context, q shard.Querier, l leaving, consumers []stri
 	var parts []string
 	_, err = pgx.ForEachRow(rows, []any{&sequence, &parts}, func() error {
 		if sequence == "" {
-			notes = append(notes, Refusal{
-				l.from, l.shard, fmt.Sprintf("these draw from a sequence that their text does not name: %s", few(parts)),
-				"move it only if that is a sequence of the schema " + l.schema,
+			notes = append(notes, Obstacle{
+				Server: l.from, Shard: l.shard, Object: few(parts), Reason: fmt.Sprintf("these draw from a sequence that their text does not name: %s", few(parts)),
+				Fix: "move it only if that is a sequence of the schema " + l.schema,
 			})
 			return nil
 		}
-		refused = append(refused, Refusal{
-			l.from, l.shard, fmt.Sprintf("it has numbers from %s, which begins anew on %s and would repeat them: %s", sequence, l.to, few(parts)),
-			fmt.Sprintf("if nobody else draws from it: ALTER SEQUENCE %s SET SCHEMA %s; else draw from a generator of the shard: SET DEFAULT %[2]s.next_id()", sequence, quoted(l.schema)),
+		refused = append(refused, Obstacle{
+			Server: l.from, Shard: l.shard, Object: "sequence " + sequence, Reason: fmt.Sprintf("it has numbers from %s, which begins anew on %s and would repeat them: %s", sequence, l.to, few(parts)),
+			Fix: fmt.Sprintf("if nobody else draws from it: ALTER SEQUENCE %s SET SCHEMA %s; else draw from a generator of the shard: SET DEFAULT %[2]s.next_id()", sequence, quoted(l.schema)),
 		})
 		return nil
 	})
@@ -61,7 +61,7 @@ func quoted(name string) string {
 
 // streams are the subscriptions that would go on writing where the shard is no more, and
 // the publications that would go quiet.
-func streams(ctx context.Context, q shard.Querier, l leaving, consumers []string) (refused []Refusal, err error) {
+func streams(ctx context.Context, q shard.Querier, l leaving, consumers []string) (refused []Obstacle, err error) {
 	rows, err := q.Query(ctx, "SELECT kind, name::text, tables FROM firn.streams_of_others($1) ORDER BY 1 DESC, 2, 3", l.schema)
 	if err != nil {
 		return nil, err
@@ -70,14 +70,14 @@ func streams(ctx context.Context, q shard.Querier, l leaving, consumers []string
 	_, err = pgx.ForEachRow(rows, []any{&kind, &name, &tables}, func() error {
 		switch {
 		case kind == "subscription":
-			refused = append(refused, Refusal{
-				l.from, l.shard, fmt.Sprintf("the subscription %s writes to it (%s), and would go on writing to the copy that stays here", name, tables),
-				fmt.Sprintf("stop its publisher; DROP SUBSCRIPTION %s; move the shard; on %s CREATE SUBSCRIPTION ... WITH (copy_data = false)", quoted(name), l.to),
+			refused = append(refused, Obstacle{
+				Server: l.from, Shard: l.shard, Object: "subscription " + name, Reason: fmt.Sprintf("the subscription %s writes to it (%s), and would go on writing to the copy that stays here", name, tables),
+				Fix: fmt.Sprintf("stop its publisher; DROP SUBSCRIPTION %s; move the shard; on %s CREATE SUBSCRIPTION ... WITH (copy_data = false)", quoted(name), l.to),
 			})
 		case !slices.Contains(consumers, name):
-			refused = append(refused, Refusal{
-				l.from, l.shard, fmt.Sprintf("the publication %s has %s of it, and its consumers would get no rows of it any more", name, tables),
-				fmt.Sprintf("if they know of the move, and read from %s too: --consumers-know %s", l.to, name),
+			refused = append(refused, Obstacle{
+				Server: l.from, Shard: l.shard, Object: "publication " + name, Reason: fmt.Sprintf("the publication %s has %s of it, and its consumers would get no rows of it any more", name, tables),
+				Fix: fmt.Sprintf("if they know of the move, and read from %s too: --consumers-know %s", l.to, name),
 			})
 		}
 		return nil
@@ -89,7 +89,7 @@ func streams(ctx context.Context, q shard.Querier, l leaving, consumers []string
 // that was planned may be begun, or gone on with, long after.
 func (m *Mover) checkOthers(ctx context.Context, g goal, some []pairOf) error {
 	from, to := m.ends(g)
-	var all []Refusal
+	var all []Obstacle
 	for _, p := range some {
 		a, _ := p.sides(g)
 		refused, _, err := outsiders(ctx, from.conn, leaving{from.Name, to.Name, p.shard, a.schema}, m.options.Consumers)
@@ -99,7 +99,11 @@ func (m *Mover) checkOthers(ctx context.Context, g goal, some []pairOf) error {
 		all = append(all, refused...)
 	}
 	if len(all) > 0 {
-		return &RefusedError{all}
+		var shards []int64
+		for _, p := range some {
+			shards = append(shards, p.shard)
+		}
+		return &RefusedError{shards, from.Name, to.Name, all}
 	}
 	return nil
 }
@@ -113,9 +117,9 @@ func (l *planner) readers(ctx context.Context) error {
 	}
 	for _, name := range found {
 		if !slices.Contains(l.options.Consumers, name) {
-			l.Refusals = append(l.Refusals, Refusal{
-				l.Target, -1, fmt.Sprintf("the publication %s has all tables, and its consumers would get the rows of the copy as new ones", name),
-				"if they know of the move: --consumers-know " + name,
+			l.Obstacles = append(l.Obstacles, Obstacle{
+				Server: l.Target, Shard: -1, Object: "publication " + name, Reason: fmt.Sprintf("the publication %s has all tables, and its consumers would get the rows of the copy as new ones", name),
+				Fix: "if they know of the move: --consumers-know " + name,
 			})
 		}
 	}
@@ -125,9 +129,9 @@ func (l *planner) readers(ctx context.Context) error {
 		return &shard.ServerError{Server: l.Source, Err: err}
 	}
 	if len(found) > 0 {
-		l.Notes = append(l.Notes, Refusal{
-			l.Source, -1, fmt.Sprintf("these slots may read the shards without a publication, and get no rows of them any more: %s", few(found)),
-			"have their readers read from " + l.Target + " too",
+		l.Notes = append(l.Notes, Obstacle{
+			Server: l.Source, Shard: -1, Object: few(found), Reason: fmt.Sprintf("these slots may read the shards without a publication, and get no rows of them any more: %s", few(found)),
+			Fix: "have their readers read from " + l.Target + " too",
 		})
 	}
 	return nil

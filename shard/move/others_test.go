@@ -140,8 +140,8 @@ func TestOthersRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range p.Refusals {
-			texts = append(texts, r.String()+" / "+r.Do)
+		for _, r := range p.Obstacles {
+			texts = append(texts, r.String()+" / "+r.Do())
 		}
 		return texts
 	}

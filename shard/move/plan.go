@@ -17,11 +17,14 @@ import (
 type Plan struct {
 	Source, Target string
 	Shards         []ShardPlan
-	Refusals       []Refusal
-	Notes          []Refusal     // what only a person can judge
+	Obstacles      []Obstacle
+	Notes          []Obstacle    // what may be one: only a person can judge
 	WALRate        float64       // of the source, in bytes a second
 	Free           int64         // of the target's disk, in bytes; -1: not known
 	Pause          time.Duration // for which a shard is likely to take no writes
+
+	asked    []int64
+	from, to string // servers with their versions
 }
 
 // A ShardPlan says what of one shard moves.
@@ -44,10 +47,10 @@ func (p *Plan) Bytes() (n int64) {
 
 // Err returns a [*RefusedError] where something speaks against the move, and else nil.
 func (p *Plan) Err() error {
-	if len(p.Refusals) == 0 {
+	if len(p.Obstacles) == 0 {
 		return nil
 	}
-	return &RefusedError{p.Refusals}
+	return &RefusedError{p.asked, p.from, p.to, p.Obstacles}
 }
 
 // NewPlan looks at two servers, and says what a move of these shards would do and what speaks against
@@ -76,6 +79,7 @@ func planOnce(ctx context.Context, source, target shard.Server, shards []int64, 
 		[]*standing{&l.source, &l.target}[i].conn = c
 		[]*standing{&l.source, &l.target}[i].post = p
 	}
+	l.asked, l.from, l.to = shards, versionOf(source.Name, l.source.View), versionOf(target.Name, l.target.View)
 	if err := l.look(ctx, shards); err != nil {
 		return nil, err
 	}
@@ -141,7 +145,7 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 		from = needs{slots: 1 + sync, origins: 1, senders: 1 + sync, workers: 1}
 		to = needs{slots: 1, origins: 1 + sync, senders: 1, workers: 1 + sync}
 	}
-	l.Refusals = slices.Concat(l.source.onServer(from, code), l.target.onServer(to, code), l.source.between(l.target.post, bytes, roles, extensions), l.Refusals)
+	l.Obstacles = slices.Concat(l.source.onServer(from, code), l.target.onServer(to, code), l.source.between(l.target.post, bytes, roles, extensions), l.Obstacles)
 	l.Free = l.target.disk
 	return l.measure(ctx)
 }
@@ -159,9 +163,9 @@ func (l *planner) secrets(ctx context.Context) error {
 		}
 		var setting, value string
 		_, err = pgx.ForEachRow(rows, []any{&setting, &value}, func() error {
-			l.Refusals = append(l.Refusals, Refusal{
-				e.server, -1, fmt.Sprintf("it would record the password of %s: %s = %s, which %s may not change", other.server, setting, value, e.user),
-				fmt.Sprintf("GRANT SET ON PARAMETER %s TO %s, from PostgreSQL 15 on; or set it otherwise", setting, identifier(e.user)),
+			l.Obstacles = append(l.Obstacles, Obstacle{
+				Server: e.server, Shard: -1, Object: setting, Reason: fmt.Sprintf("it would record the password of %s: %s = %s, which %s may not change", other.server, setting, value, e.user),
+				Fix: fmt.Sprintf("GRANT SET ON PARAMETER %s TO %s, from PostgreSQL 15 on; or set it otherwise", setting, identifier(e.user)),
 			})
 			return nil
 		})
@@ -174,8 +178,8 @@ func (l *planner) secrets(ctx context.Context) error {
 
 // shard adds one shard to the plan.
 func (l *planner) shard(ctx context.Context, n int64) error {
-	refuse := func(server, do, format string, args ...any) {
-		l.Refusals = append(l.Refusals, Refusal{server, n, fmt.Sprintf(format, args...), do})
+	refuse := func(server, fix, format string, args ...any) {
+		l.Obstacles = append(l.Obstacles, Obstacle{Server: server, Shard: n, Object: fmt.Sprintf("shard %d", n), Reason: fmt.Sprintf(format, args...), Fix: fix})
 	}
 	i := slices.IndexFunc(l.source.Shards, func(r shard.Row) bool { return r.Shard == n })
 	switch {
@@ -199,16 +203,16 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 		return err
 	}
 	l.Shards = append(l.Shards, s)
-	found, err := refusals(ctx, l.source.conn, l.Source, n, s.Schema)
+	found, err := inTheWay(ctx, l.source.conn, l.Source, n, s.Schema)
 	if err != nil {
 		return err
 	}
-	l.Refusals = append(l.Refusals, found...)
+	l.Obstacles = append(l.Obstacles, found...)
 	found, notes, err := outsiders(ctx, l.source.conn, leaving{l.Source, l.Target, n, s.Schema}, l.options.Consumers)
 	if err != nil {
 		return err
 	}
-	l.Refusals, l.Notes = append(l.Refusals, found...), append(l.Notes, notes...)
+	l.Obstacles, l.Notes = append(l.Obstacles, found...), append(l.Notes, notes...)
 	if l.goesOn {
 		return nil
 	}
@@ -249,7 +253,7 @@ func (l *planner) measure(ctx context.Context) error {
 		}
 		l.trip = max(l.trip, time.Since(begun))
 	}
-	if len(l.Refusals) > 0 {
+	if len(l.Obstacles) > 0 {
 		return nil
 	}
 	begun := time.Now()

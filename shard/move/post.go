@@ -13,7 +13,7 @@ import (
 )
 
 const postSQL = `
-SELECT r.rolsuper, r.rolreplication, coalesce((SELECT pg_has_role(x.oid, 'USAGE') FROM pg_roles AS x WHERE x.rolname = 'pg_create_subscription'), false),
+SELECT r.rolsuper, r.rolreplication OR coalesce((SELECT pg_has_role(x.oid, 'USAGE') FROM pg_roles AS x WHERE x.rolname = 'rds_replication'), false), coalesce((SELECT pg_has_role(x.oid, 'USAGE') FROM pg_roles AS x WHERE x.rolname = 'pg_create_subscription'), false),
 	has_database_privilege(current_database(), 'CREATE'), pg_has_role('pg_read_all_stats', 'USAGE'),
 	r.rolname::text, current_database()::text, concat_ws(' ', pg_encoding_to_char(d.encoding), d.datcollate, d.datctype, to_jsonb(d)->>'daticulocale', to_jsonb(d)->>'datlocale'),
 	current_setting('transaction_read_only')::boolean, current_setting('wal_level'), current_setting('synchronous_standby_names'),
@@ -124,17 +124,34 @@ func (f free) left() int64 { return f.most - f.used }
 // needs are what a server needs for a move: of a source or of a target.
 type needs struct{ slots, origins, senders, workers int64 }
 
-// onServer are what speaks against moving from or to a server, whatever the shard.
-func (p *post) onServer(n needs, code string) []Refusal {
-	var all []Refusal
-	say := func(wrong bool, do, format string, args ...any) {
-		if wrong {
-			all = append(all, Refusal{p.server, -1, fmt.Sprintf(format, args...), do})
+// A cause is what may keep a server from taking part in a move.
+type cause struct {
+	is             bool
+	object, reason string
+	fix, hosted    string // as in an Obstacle
+}
+
+// obstaclesOf are the causes that a server has, as obstacles.
+func obstaclesOf(server string, causes []cause) []Obstacle {
+	var all []Obstacle
+	for _, c := range causes {
+		if c.is {
+			all = append(all, Obstacle{Server: server, Shard: -1, Object: c.object, Reason: c.reason, Fix: c.fix, Hosted: c.hosted})
 		}
 	}
-	say(p.Standby || p.readOnly, "give the address of the primary", "it takes no writes")
-	say(p.Code != code, "firn shard init, with this version of firn on all servers", "its functions are of another version of firn")
-	say(p.walLevel != "logical", "wal_level = logical, and restart it", "wal_level is %s", p.walLevel)
+	return all
+}
+
+// onServer are the obstacles of a server that moves shards out or in, whatever the shard.
+func (p *post) onServer(n needs, code string) []Obstacle {
+	causes := []cause{
+		{p.Standby || p.readOnly, "address", "it takes no writes", "give the address of the primary", ""},
+		{p.Code != code, "functions of firn", "its functions are of another version of firn", "firn shard init, with this version of firn on all servers", ""},
+		{
+			p.walLevel != "logical", "wal_level", fmt.Sprintf("wal_level is %q, must be \"logical\"", p.walLevel),
+			"ALTER SYSTEM SET wal_level = 'logical', then restart", "rds.logical_replication = 1 in the parameter group, then reboot",
+		},
+	}
 	for _, s := range []struct {
 		setting, what string
 		free
@@ -145,23 +162,42 @@ func (p *post) onServer(n needs, code string) []Refusal {
 		{"max_wal_senders", "senders of WAL", p.senders, n.senders},
 		{"max_logical_replication_workers", "workers of logical replication", p.worker, n.workers},
 	} {
-		say(s.left() < s.needed, fmt.Sprintf("%s = %d or more, and restart it", s.setting, s.used+s.needed),
-			"%d more %s are needed, and %s = %d leaves %d", s.needed, s.what, s.setting, s.most, max(0, s.left()))
+		causes = append(causes, cause{
+			s.left() < s.needed, s.setting, fmt.Sprintf("%d more %s are needed, and %s = %d leaves %d", s.needed, s.what, s.setting, s.most, max(0, s.left())),
+			fmt.Sprintf("ALTER SYSTEM SET %s = %d (or more), then restart", s.setting, s.used+s.needed),
+			fmt.Sprintf("%s = %d or more in the parameter group, then reboot", s.setting, s.used+s.needed),
+		})
 	}
+	return obstaclesOf(p.server, slices.Concat(causes, p.rights(), []cause{
+		{
+			strings.Contains(p.standbys, "*"), "synchronous_standby_names", fmt.Sprintf("synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys),
+			"name the standbys there", "",
+		},
+		{len(p.prepared) > 0, "prepared transactions", "prepared transactions: " + few(p.prepared), "COMMIT PREPARED or ROLLBACK PREPARED", ""},
+		{len(p.allSequences) > 0, "publications", "publications of all sequences would open generators that are closed: " + few(p.allSequences), "drop them", ""},
+	}))
+}
+
+// rights are the causes that are about what the role may do.
+func (p *post) rights() []cause {
+	role, user := "role "+p.user, identifier(p.user)
 	switch {
 	case p.superuser:
+		return nil
 	case p.Version < 160000: // a superuser has all rights that are named below
-		say(true, "give all addresses with a superuser's name, for moves only: --server NAME=postgres://SUPERUSER@HOST/DATABASE",
-			"before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user)
-	default:
-		say(!(p.subscribes && p.createsInDatabase), fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", identifier(p.user), identifier(p.database)), "%s may not subscribe", p.user)
-		say(!p.replication, "ALTER ROLE "+identifier(p.user)+" REPLICATION", "%s may not replicate", p.user)
-		say(!p.monitors, "GRANT pg_monitor TO "+identifier(p.user), "%s does not see how old other sessions' transactions are", p.user)
+		return []cause{{
+			true, role, fmt.Sprintf("before PostgreSQL 16 only a superuser may subscribe, and %s is none", p.user),
+			"give all addresses with a superuser's name, for moves only: --server NAME=postgres://SUPERUSER@HOST/DATABASE", "upgrade to PostgreSQL 16 or newer first",
+		}}
 	}
-	say(strings.Contains(p.standbys, "*"), "name the standbys there", "synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys)
-	say(len(p.prepared) > 0, "COMMIT PREPARED or ROLLBACK PREPARED", "prepared transactions: %s", few(p.prepared))
-	say(len(p.allSequences) > 0, "drop them", "publications of all sequences would open generators that are closed: %s", few(p.allSequences))
-	return all
+	return []cause{
+		{
+			!(p.subscribes && p.createsInDatabase), role, fmt.Sprintf("role %q may not create subscriptions", p.user),
+			fmt.Sprintf("GRANT pg_create_subscription TO %s; GRANT CREATE ON DATABASE %s TO %[1]s", user, identifier(p.database)), "",
+		},
+		{!p.replication, role, fmt.Sprintf("role %q may not replicate", p.user), "ALTER ROLE " + user + " REPLICATION", "GRANT rds_replication TO " + user},
+		{!p.monitors, role, fmt.Sprintf("role %q does not see how old other sessions' transactions are", p.user), "GRANT pg_monitor TO " + user, ""},
+	}
 }
 
 // grants are what gives roles on another server the rights that they have here, as members of
@@ -182,26 +218,29 @@ func (p *post) grants(target *post, roles []string) (grants, members []string) {
 	return grants, members
 }
 
-// between are what speaks against moving from one server to another.
-func (p *post) between(target *post, bytes int64, roles, extensions []string) []Refusal {
-	var all []Refusal
-	say := func(wrong bool, do, format string, args ...any) {
-		if wrong {
-			all = append(all, Refusal{target.server, -1, fmt.Sprintf(format, args...), do})
-		}
-	}
-	say(p.Version/10000 > target.Version/10000, "upgrade it first", "it is PostgreSQL %d, older than the %d of %s", target.Version/10000, p.Version/10000, p.server)
-	say(p.locale != target.locale, "a database made as "+p.server+"'s was", "its encoding and locale are %s, and those of %s %s", target.locale, p.server, p.locale)
+// between are the obstacles between two servers. The target has them.
+func (p *post) between(target *post, bytes int64, roles, extensions []string) []Obstacle {
 	without := func(needed, there []string) []string {
 		return slices.DeleteFunc(slices.Clone(needed), func(name string) bool { return slices.Contains(there, name) })
 	}
-	missing := without(roles, target.roles)
-	say(len(missing) > 0, "CREATE ROLE, there too", "roles that own or use tables are missing: %s", few(missing))
+	missingRoles, missingExtensions := without(roles, target.roles), without(extensions, target.extensions)
 	grants, members := p.grants(target, roles)
-	say(len(grants) > 0, strings.Join(grants, "; ")+", there too", "roles that use the shards may not use them there: %s", few(members))
-	missing = without(extensions, target.extensions)
-	say(len(missing) > 0, "CREATE EXTENSION, there too", "extensions are missing: %s", few(missing))
 	needed := bytes + bytes/4
-	say(target.disk >= 0 && target.disk < needed, "make room there", "the copy needs %d MB, and %d MB are free", needed>>20, target.disk>>20)
-	return all
+	return obstaclesOf(target.server, []cause{
+		{
+			p.Version/10000 > target.Version/10000, "version", fmt.Sprintf("it is PostgreSQL %d, older than the %d of %s", target.Version/10000, p.Version/10000, p.server),
+			"upgrade it first", "",
+		},
+		{
+			p.locale != target.locale, "locale", fmt.Sprintf("its encoding and locale are %s, and those of %s %s", target.locale, p.server, p.locale),
+			"a database made as " + p.server + "'s was", "",
+		},
+		{len(missingRoles) > 0, few(missingRoles), "roles that own or use tables are missing: " + few(missingRoles), "CREATE ROLE, there too", ""},
+		{len(grants) > 0, few(members), "roles that use the shards may not use them there: " + few(members), strings.Join(grants, "; ") + ", there too", ""},
+		{len(missingExtensions) > 0, few(missingExtensions), "extensions are missing: " + few(missingExtensions), "CREATE EXTENSION, there too", ""},
+		{
+			target.disk >= 0 && target.disk < needed, "disk", fmt.Sprintf("the copy needs %d MB, and %d MB are free", needed>>20, target.disk>>20),
+			"make room there", "",
+		},
+	})
 }

@@ -10,41 +10,11 @@ import (
 	"github.com/firn-id/firn/shard"
 )
 
-// This file knows what cannot be moved without loss, and why a server cannot take part.
-
-// A Refusal is one reason not to begin a move.
-type Refusal struct {
-	Server string // whose fault it is
-	Shard  int64  // -1: that of the server as a whole
-	Text   string
-	Do     string // what to do about it; may be empty
-}
-
-func (r Refusal) String() string {
-	where := "server " + r.Server
-	if r.Shard >= 0 {
-		where = fmt.Sprintf("shard %d on %s", r.Shard, r.Server)
-	}
-	return where + ": " + r.Text
-}
-
-// A RefusedError has all reasons not to begin a move.
-type RefusedError struct{ Refusals []Refusal }
-
-func (e *RefusedError) Error() string {
-	lines := make([]string, len(e.Refusals))
-	for i, r := range e.Refusals {
-		lines[i] = "\n  " + r.String()
-		if r.Do != "" {
-			lines[i] += " (" + r.Do + ")"
-		}
-	}
-	return "the move cannot begin:" + strings.Join(lines, "")
-}
+// This file knows what cannot be moved without loss.
 
 // inSchema are the things in a shard's schema, $1, with which it cannot move: queries
 // that give their names, what is wrong with them, and what to do.
-var inSchema = []struct{ sql, text, do string }{
+var inSchema = []struct{ sql, reason, fix string }{
 	{
 		`SELECT name FROM firn.relations($1) WHERE rows AND identity = 'none'`,
 		"tables without a replica identity: %s", "ALTER TABLE ... ADD PRIMARY KEY, or ... REPLICA IDENTITY FULL",
@@ -139,16 +109,16 @@ JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid AND d.d
 CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) AS o
 WHERE EXISTS (SELECT FROM unnest($1::text[]) AS s WHERE o.schema = quote_ident(s) OR position(quote_ident(s) || '.' IN o.identity) > 0) ORDER BY 1`
 
-// refusals are what speaks against moving a shard because of what is in its schema.
-func refusals(ctx context.Context, q shard.Querier, server string, number int64, schema string) ([]Refusal, error) {
-	var all []Refusal
+// inTheWay are the obstacles to moving a shard that are in its schema.
+func inTheWay(ctx context.Context, q shard.Querier, server string, number int64, schema string) ([]Obstacle, error) {
+	var all []Obstacle
 	for _, r := range inSchema {
 		found, err := names(ctx, q, r.sql, schema)
 		if err != nil {
 			return nil, err
 		}
 		if len(found) > 0 {
-			all = append(all, Refusal{server, number, fmt.Sprintf(r.text, few(found)), r.do})
+			all = append(all, Obstacle{Server: server, Shard: number, Object: few(found), Reason: fmt.Sprintf(r.reason, few(found)), Fix: r.fix})
 		}
 	}
 	return all, nil

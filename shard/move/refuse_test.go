@@ -25,8 +25,8 @@ func speaks(t *testing.T, source, target shard.Server) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := make([]string, len(p.Refusals))
-	for i, r := range p.Refusals {
+	texts := make([]string, len(p.Obstacles))
+	for i, r := range p.Obstacles {
 		texts[i] = r.String()
 	}
 	return texts
@@ -91,7 +91,7 @@ func TestRefusals(t *testing.T) {
 	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != "shard 0 on b: it is open there too" {
 		t.Errorf("%q", got)
 	}
-	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{7}, false, nil); err != nil || len(p.Refusals) != 1 || p.Refusals[0].Text != "it is not there" {
+	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{7}, false, nil); err != nil || len(p.Obstacles) != 1 || p.Obstacles[0].Reason != "it is not there" {
 		t.Errorf("%v, %+v", err, p)
 	}
 }
@@ -226,12 +226,12 @@ func TestRefusesVersions(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	new.allSequences = []string{"every"}
-	if got := new.onServer(needs{}, ""); len(got) != 1 || !strings.Contains(got[0].Text, "publications of all sequences") {
+	if got := new.onServer(needs{}, ""); len(got) != 1 || !strings.Contains(got[0].Reason, "publications of all sequences") {
 		t.Errorf("%v", got)
 	}
 	// One obstacle, one cure: a superuser has the other rights too.
 	old.superuser, old.user = false, "firn"
-	if got := old.onServer(needs{}, ""); len(got) != 1 || !strings.Contains(got[0].Do, "SUPERUSER@HOST") {
+	if got := old.onServer(needs{}, ""); len(got) != 1 || !strings.Contains(got[0].Fix, "SUPERUSER@HOST") {
 		t.Errorf("%v", got)
 	}
 	new.allSequences, new.superuser, new.user = nil, false, "firn"
@@ -239,7 +239,7 @@ func TestRefusesVersions(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	new.allSequences, new.superuser, new.replication, new.monitors, new.user, new.database = nil, false, true, true, "firn", "my app"
-	if got := new.onServer(needs{}, ""); len(got) != 1 || got[0].Do != `GRANT pg_create_subscription TO "firn"; GRANT CREATE ON DATABASE "my app" TO "firn"` {
+	if got := new.onServer(needs{}, ""); len(got) != 1 || got[0].Fix != `GRANT pg_create_subscription TO "firn"; GRANT CREATE ON DATABASE "my app" TO "firn"` {
 		t.Errorf("%v", got)
 	}
 }
@@ -258,5 +258,25 @@ func TestRefusesFullDisk(t *testing.T) {
 	}
 	if len(got) != 1 || !strings.HasPrefix(got[0], "server b: the copy needs 5242880 MB, and ") {
 		t.Errorf("%q", got)
+	}
+}
+
+// The error of obstacles names the servers, with what to do on servers of one's own and on RDS.
+func TestObstacles(t *testing.T) {
+	hosted := &post{server: "a", View: &shard.View{Version: 160002}, user: "firn", walLevel: "replica", subscribes: true, createsInDatabase: true, monitors: true}
+	p := Plan{asked: []int64{17}, from: versionOf("a", &shard.View{Version: 160002}), to: versionOf("b", &shard.View{Version: 180001}), Obstacles: hosted.onServer(needs{}, "")}
+	const want = `shard 17 cannot move from a (PostgreSQL 16.2) to b (PostgreSQL 18.1): 2 obstacles
+  server a: wal_level is "replica", must be "logical" (own server: ALTER SYSTEM SET wal_level = 'logical', then restart; RDS: rds.logical_replication = 1 in the parameter group, then reboot)
+  server a: role "firn" may not replicate (own server: ALTER ROLE "firn" REPLICATION; RDS: GRANT rds_replication TO "firn")`
+	if err := p.Err(); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant\n%s", err, want)
+	}
+	for i, object := range []string{"wal_level", "role firn"} {
+		if got := p.Obstacles[i].Object; got != object {
+			t.Errorf("obstacle %d is about %q, want %q", i, got, object)
+		}
+	}
+	if err := (&RefusedError{Obstacles: p.Obstacles[:1]}).Headline(); err != "the moves cannot begin: 1 obstacle" {
+		t.Error(err)
 	}
 }

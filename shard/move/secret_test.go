@@ -162,9 +162,9 @@ func TestPlanOfPassword(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found []string
-		for _, r := range p.Refusals {
-			if strings.Contains(r.Text, "password") {
-				found = append(found, r.String()+" / "+r.Do)
+		for _, r := range p.Obstacles {
+			if strings.Contains(r.Reason, "password") {
+				found = append(found, r.String()+" / "+r.Do())
 			}
 		}
 		return found

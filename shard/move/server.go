@@ -61,18 +61,29 @@ func (m *Mover) patiently(ctx context.Context, f func() error) error {
 }
 
 // away says whether an error is that of a server that did not answer, or is about to
-// end or to begin; that has ended the session, as this mover was held up; or of a change
-// of the catalog that met another one.
+// end or to begin; that has ended the session, as this mover was held up; of a change
+// of the catalog that met another one; or of a look at a copy that was dropped meanwhile.
 func away(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300" || pg.Code == "25P03" ||
-			pg.Code == "XX000" && strings.HasPrefix(pg.Message, "tuple concurrently") || pg.Code == "40P01"
+			pg.Code == "XX000" && strings.HasPrefix(pg.Message, "tuple concurrently") || pg.Code == "40P01" || dropped(err)
 	}
 	var network net.Error
 	var connecting *pgconn.ConnectError
 	return errors.As(err, &network) || errors.As(err, &connecting) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed") ||
 		strings.Contains(err.Error(), "unexpected EOF")
+}
+
+// dropped says whether a copy was dropped while something looked at it: firn.given_to says so with
+// a code of its own, and PostgreSQL's functions about tables with a message that it never translates.
+func dropped(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	return pg.Code == "40001" || pg.Code == "XX000" &&
+		(strings.HasPrefix(pg.Message, "could not open relation with OID") || strings.HasPrefix(pg.Message, "cache lookup failed for"))
 }
 
 func identifier(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -27,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, r := range refusals {
-		log.Printf("%s: %s", r, r.Do)
+		log.Printf("%s: %s", r, r.Do())
 	}
 	if len(refusals) > 0 {
 		return

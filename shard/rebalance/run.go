@@ -25,8 +25,8 @@ type Progress struct {
 	Now          move.Progress // of a move that is under way; zero before the first
 }
 
-// Check returns what speaks against any of the moves, and what a person should know about them.
-func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options) (refusals []move.Refusal, notes []move.Refusal, err error) {
+// Check returns the obstacles to the moves, and what a person should know about them.
+func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options) (obstacles, notes []move.Obstacle, err error) {
 	o := opts.withDefaults()
 	jobs, err := p.jobs(ctx, servers)
 	if err != nil {
@@ -37,9 +37,9 @@ func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options)
 		if err != nil {
 			return nil, nil, err
 		}
-		refusals, notes = append(refusals, one.Refusals...), append(notes, one.Notes...)
+		obstacles, notes = append(obstacles, one.Obstacles...), append(notes, one.Notes...)
 	}
-	return refusals, notes, nil
+	return obstacles, notes, nil
 }
 
 // Run moves the shards of the plan, and returns those that have moved. Where a move fails, moves that are under

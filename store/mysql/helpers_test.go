@@ -132,9 +132,9 @@ func TestTable(t *testing.T) {
 		},
 		Views: tabletest.Views{
 			Segments: `SELECT GROUP_CONCAT(CONCAT_WS(' ', series, granted, max, increment, step, strict, ROUND(rate, 3), granted_by <> '',
-				LEFT(granted_at, 3) = '202') ORDER BY series SEPARATOR ';') FROM firn_segments`,
+				LEFT(granted_at, 3) = '202') ORDER BY series SEPARATOR ';') FROM firn_sequences`,
 			SegmentsWant: "even 100 1000 2 50 0 0.833 1 1;none 0 9223372036854775807 1 100 0 1;strict 1 9223372036854775807 1 100 1 0.017 1 1",
-			Serials:      `SELECT CONCAT_WS(' ', series, period, count) FROM firn_serials`,
+			Serials:      `SELECT CONCAT_WS(' ', series, period, count) FROM firn_documents`,
 		},
 	})
 }

@@ -28,7 +28,7 @@ FROM firn_records
 WHERE `key` REGEXP '^pool/[^/]+/worker/[0-9]+$';
 
 
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW firn_segments AS
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW firn_sequences AS
 SELECT
 	SUBSTRING(`key`, 9) AS series,
 	CAST(JSON_UNQUOTE(JSON_EXTRACT(value, '$.granted')) AS SIGNED) AS granted,
@@ -43,7 +43,7 @@ SELECT
 FROM firn_records
 WHERE `key` LIKE 'segment/_%';
 
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW firn_serials AS
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW firn_documents AS
 SELECT
 	SUBSTRING_INDEX(SUBSTRING_INDEX(`key`, '/', 2), '/', -1) AS series,
 	SUBSTRING_INDEX(`key`, '/', -1) AS period,

@@ -59,6 +59,83 @@ func TestDocumentedUser(t *testing.T) {
 	}
 }
 
+// What SetupText prints an administrator executes as it is, with the client of the server. Then the
+// role that it made is enough for all that firn does.
+func TestSetupText(t *testing.T) {
+	const password = "p4ssw0rd"
+	text := func(t *testing.T, store string) string {
+		t.Helper()
+		text, err := open.SetupText(store, password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	piped := func(t *testing.T, text string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Stdin = strings.NewReader(text)
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(strings.ToLower(string(out)), "err") {
+			t.Fatalf("%v: %v: %s", args, err, out)
+		}
+	}
+	for name, prepare := range map[string]func(*testing.T) (url string){
+		"postgres": func(t *testing.T) string {
+			pg := testserver.Postgres(t)
+			onlyWithPassword(t, pg, open.SetupRole)
+			piped(t, text(t, "postgres"), "psql", "-qX", "-v", "ON_ERROR_STOP=1", pg.URL())
+			return strings.Replace(pg.URL(), "t@", "firn:"+password+"@", 1)
+		},
+		"mysql": func(t *testing.T) string {
+			server := testserver.MariaDB(t)
+			host, port, _ := strings.Cut(server.Addr(), ":")
+			client := []string{"mariadb", "--no-defaults", "-h", host, "-P", port, "-u", "root"}
+			piped(t, "DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES; CREATE DATABASE app;", client...)
+			piped(t, text(t, "mysql://root@"+server.Addr()+"/app"), append(client, "app")...)
+			return "mysql://firn:" + password + "@" + server.Addr() + "/app"
+		},
+		"redis": func(t *testing.T) string {
+			server := testserver.Redis(t)
+			host, port, _ := strings.Cut(server.Addr(), ":")
+			url := "@" + server.Addr() + "/2?hash=ids&client_name=shop"
+			piped(t, text(t, "redis://"+url), "redis-cli", "-h", host, "-p", port)
+			return "redis://firn:" + password + url
+		},
+		"etcd": func(t *testing.T) string {
+			server := testserver.Etcd(t)
+			piped(t, "etcdctl() { command etcdctl --endpoints "+server.Addr()+" \"$@\" >&3; }\nexec 3>/dev/null\nset -e\n"+text(t, "etcd://"+server.Addr()+"/ids")+
+				"etcdctl user add root:root\netcdctl user grant-role root root\netcdctl auth enable\n", "env", "ETCDCTL_API=3", "bash")
+			return "etcd://firn:" + password + "@" + server.Addr() + "/ids"
+		},
+	} {
+		t.Run(name, func(t *testing.T) { everything(t, prepare(t)) })
+	}
+	for _, store := range []string{"", "sqlite:/ids.db", "zk://h/ids", "oracle", "redis://h?hsh=x"} {
+		if text, err := open.SetupText(store, password); err == nil {
+			t.Errorf("%q: %s", store, text)
+		}
+	}
+}
+
+// onlyWithPassword makes a server of tests ask a role for its password.
+func onlyWithPassword(t *testing.T, pg *testserver.Server, role string) {
+	t.Helper()
+	hba := filepath.Join(pg.Home(), "data", "pg_hba.conf")
+	rules, err := os.ReadFile(hba)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(hba, append([]byte("host all "+role+" 127.0.0.1/32 scram-sha-256\n"), rules...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	admin, err := sql.Open("pgx", pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	execute(t, admin, `SELECT pg_reload_conf()`)
+}
+
 // everything does all that firn does with a store.
 func everything(t *testing.T, url string) {
 	t.Helper()
@@ -116,15 +193,8 @@ func appOfPostgres(t *testing.T) (url string) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	hba := filepath.Join(pg.Home(), "data", "pg_hba.conf")
-	rules, err := os.ReadFile(hba)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(hba, append([]byte("host all app 127.0.0.1/32 scram-sha-256\n"), rules...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, admin, `CREATE ROLE app LOGIN PASSWORD '`+strings.ReplaceAll(oddPassword, `'`, `''`)+`'`, `SELECT pg_reload_conf()`)
+	onlyWithPassword(t, pg, "app")
+	execute(t, admin, `CREATE ROLE app LOGIN PASSWORD '`+strings.ReplaceAll(oddPassword, `'`, `''`)+`'`)
 	execute(t, admin, documented(t, `GRANT (USAGE|SELECT|pg_).* TO app;.*`)...)
 	return strings.Replace(pg.URL(), "t@", "app:"+inURL.Replace(oddPassword)+"@", 1)
 }

@@ -142,9 +142,9 @@ func TestTable(t *testing.T) {
 		},
 		Views: tabletest.Views{
 			Segments: `SELECT string_agg(concat_ws(' ', series, granted, max, increment, step, strict, rate, granted_by <> '',
-				abs(extract(epoch FROM granted_at - written)) < 60), ';' ORDER BY series) FROM firn_segments`,
+				abs(extract(epoch FROM granted_at - written)) < 60), ';' ORDER BY series) FROM firn_sequences`,
 			SegmentsWant: "even 100 1000 2 50 f 0.8333333333333334 t t;none 0 9223372036854775807 1 100 f t;strict 1 9223372036854775807 1 100 t 0.016666666666666666 t t",
-			Serials:      `SELECT concat_ws(' ', series, period, count) FROM firn_serials`,
+			Serials:      `SELECT concat_ws(' ', series, period, count) FROM firn_documents`,
 		},
 	})
 }

@@ -28,7 +28,7 @@ FROM firn_records
 WHERE key ~ '^pool/[^/]+/worker/[0-9]+$';
 
 
-CREATE OR REPLACE VIEW firn_segments AS
+CREATE OR REPLACE VIEW firn_sequences AS
 SELECT
 	substring(key FROM '^segment/(.+)$') AS series,
 	(value::json ->> 'granted')::bigint AS granted, -- highest number
@@ -43,7 +43,7 @@ SELECT
 FROM firn_records
 WHERE key ~ '^segment/.';
 
-CREATE OR REPLACE VIEW firn_serials AS
+CREATE OR REPLACE VIEW firn_documents AS
 SELECT
 	substring(key FROM '^serial/([^/]+)/') AS series,
 	substring(key FROM '/([^/]+)$') AS period,

@@ -1,12 +1,14 @@
 // The page asks the server once a second while somebody looks at it, and draws.
 
+import * as cards from './cards.js';
 import { decoder } from './decode.js';
 import { element, level, list, say, show } from './elements.js';
 import { History } from './history.js';
-import * as panels from './panels.js';
 import { Plot } from './plot.js';
+import { seriesTable } from './series.js';
 import * as cluster from './shards.js';
 import * as words from './words.js';
+import { workerTable } from './workers.js';
 
 const every = 1000; // ms between two questions
 const patience = 5000; // ms for an answer
@@ -98,10 +100,10 @@ function draw() {
   $('now-errors').classList.toggle('some', total.errors > 0);
   const left = least(picture);
   say($('now-left'), left === null ? '–' : words.span(left));
-  panels.seriesTable(picture, histories, chosen, now, (name) => { chosen = name; draw(); });
-  panels.sourceCards(picture);
-  panels.workerTable(picture.roster);
-  panels.storeCards(picture.stores);
+  seriesTable(picture, histories, chosen, now, (name) => { chosen = name; draw(); });
+  cards.sourceCards(picture);
+  workerTable(picture.roster);
+  cards.storeCards(picture.stores);
   say($('version'), picture.version ?? '');
   foot();
 }
@@ -119,25 +121,25 @@ forget.addEventListener('click', () => { token = ''; tick(); });
 
 // least is how long the first source to end goes on without its store.
 function least(now) {
-  const all = now.sources.map((s) => s.left_seconds).filter((s) => s !== null);
+  const all = now.sources.map(cards.left).filter((s) => s !== null);
   return all.length > 0 ? Math.min(...all) : null;
 }
 
 // status says in one word how it is, and why.
 function status(now) {
-  const levels = now.sources.map(panels.sourceLevel);
-  const away = now.sources.filter((s) => s.degraded && s.left_seconds !== null);
-  const left = away.length > 0 ? Math.min(...away.map((s) => s.left_seconds)) : null;
+  const levels = now.sources.map(cards.sourceLevel);
+  const away = now.sources.filter((s) => s.state.store_away && cards.left(s) !== null);
+  const left = away.length > 0 ? Math.min(...away.map(cards.left)) : null;
   const problems = [...new Set([...now.problems, ...(now.ready ? now.sources.map((s) => s.problem).filter(Boolean) : [])])];
-  const dead = now.sources.filter((s) => panels.usedUp(s) || (!s.ready && !panels.goesOn(s))).length;
+  const dead = now.sources.filter((s) => cards.usedUp(s) || (!s.ready && !cards.goesOn(s))).length;
   const cannot = dead < levels.length ? 'Some series cannot issue' : 'Cannot issue';
   if (!now.ready) {
     const word = dead > 0 ? cannot : levels.includes('bad') ? 'Ids end soon' : 'Not ready';
-    const end = away.filter(panels.goesOn).map((s) => s.left_seconds);
+    const end = away.filter(cards.goesOn).map(cards.left);
     tell('bad', word, (end.length > 0 ? `${dead === 0 ? 'They' : 'Others'} end in ${words.span(Math.min(...end))} unless the store comes back. ` : '') + '/readyz says no.', problems);
   } else if (dead > 0) {
     tell('bad', cannot, 'All their numbers are given out. /readyz says yes: another server could do no better.', problems);
-  } else if (levels.includes('warn') && !now.sources.some((s) => s.degraded)) {
+  } else if (levels.includes('warn') && !now.sources.some((s) => s.state.store_away)) {
     tell('warn', 'Numbers run out', 'There are no more than what is reserved.', problems);
   } else if (levels.includes('warn')) {
     tell('warn', 'Issuing without the store', left === null ? 'Ids go on for now.' : `Ids go on for ${words.span(left)} unless it comes back before.`, problems);

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
+)
+
+// Where the clock of the store is behind, ids that start by it start before those end that other
+// processes still make. So nothing starts by it, and no hint says which clock is right.
+func TestClockOfTheStoreBehind(t *testing.T) {
+	emptyHome(t)
+	url := testserver.PostgresBehind(t, 10*time.Minute).URL()
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := pool.Create(t.Context(), s, pool.Default, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := everyRecord(t, s)
+	for _, args := range [][]string{
+		{"store", "recover", "--yes"}, {"store", "recover", "--yes", "--json"}, {"pool", "ensure", "web", "--may-repeat", "default"}, {"next", "--wait", "0"},
+	} {
+		out, errs, code := called(t, append(args, "--store", url)...)
+		if code != ui.ExitFailed || out != "" || !strings.Contains(errs, "10m0s ahead of the store's") || !strings.Contains(errs, "one of the two is wrong") {
+			t.Errorf("%q: exit code %d, %s%s", args, code, out, errs)
+		}
+		if !strings.Contains(errs, "hint: compare both with a clock that you trust") || strings.Contains(errs, "set this host's clock") {
+			t.Errorf("%q: %s", args, errs)
+		}
+	}
+	if after := everyRecord(t, s); after != before {
+		t.Errorf("the store was changed:\n%s\n%s", before, after)
+	}
+	if _, errs, code := called(t, "store", "recover", "--moved", "--yes", "--store", url); code != 0 {
+		t.Errorf("%d: %s", code, errs) // it reckons nothing
+	}
+}
+
+func everyRecord(t *testing.T, s store.Store) string {
+	t.Helper()
+	recs, err := s.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, rec := range recs {
+		b.WriteString(rec.Key + " " + string(rec.Value) + "\n")
+	}
+	return b.String()
+}

@@ -1,6 +1,0 @@
-//go:build !linux && !darwin && !freebsd && !windows
-
-package main
-
-// diskFree does not know here.
-func diskFree(string) (int64, bool) { return 0, false }

@@ -1,0 +1,114 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/remedy"
+	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A poolRecords is what a store has of a pool.
+type poolRecords struct {
+	created bool
+	begun   bool // to be created
+	pool    term.Pool
+	workers map[int64]workerRecord
+}
+
+type workerRecord struct {
+	term.Record
+	free    time.Duration // until its holder is taken for dead, if nobody hears of it
+	written time.Time     // zero: the store has no clock
+}
+
+// records checks the records of the store, its counters, and each pool.
+func (e *exam) records(ctx context.Context, s store.Store, durability store.Durability) {
+	list, err := s.List(ctx, "")
+	if err != nil {
+		e.fails("records", err)
+		return
+	}
+	found := e.read(list)
+	for _, rec := range list {
+		e.still(rec, durability)
+	}
+	e.pools(found, durability)
+	e.repeats(found)
+}
+
+// read reads all records, and reports those that it cannot read.
+func (e *exam) read(list []store.Record) map[string]*poolRecords {
+	found := map[string]*poolRecords{}
+	of := func(name string) *poolRecords {
+		if found[name] == nil {
+			found[name] = &poolRecords{workers: map[int64]workerRecord{}}
+		}
+		return found[name]
+	}
+	unread := 0
+	for _, rec := range list {
+		if err := readRecord(rec, of); err != nil {
+			unread++
+			e.say(Bad, "records", "restore a backup, then: "+remedy.Recover("", false), "%s", phrase.WithoutPackage(err.Error()))
+		}
+		if rec.Written.After(e.now().Add(term.Skew)) {
+			e.say(Warning, "clock", remedy.Clocks, "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
+		}
+	}
+	if unread == 0 {
+		e.say(OK, "records", "", "%s, all readable", phrase.Plural(len(list), "record"))
+	}
+	return found
+}
+
+// readRecord sorts a record to its pool.
+func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error) {
+	if rec.Key == term.KeyStore {
+		_, err := term.ReadStore(rec)
+		return err
+	}
+	if rec.Key == record.KeyLost {
+		return nil
+	}
+	if strings.HasPrefix(rec.Key, block.Keys) {
+		_, err := block.Read(rec)
+		return err
+	}
+	if ours, def, err := dated.Check(rec); ours {
+		if err == nil && def != nil {
+			_, err = document.ParsePattern(def.Pattern)
+		}
+		return err
+	}
+	rest, ok := strings.CutPrefix(rec.Key, term.KeyPools)
+	name, rest, below := strings.Cut(rest, "/")
+	switch n, isWorker := term.WorkerOf(name, rec.Key); {
+	case !ok || name == "" || below && !isWorker && rest != "fresh":
+		return fmt.Errorf("record %s is none of firn's, or of a later one", rec.Key)
+	case !below:
+		var read term.Pool
+		if read, err = term.ReadPool(rec); err == nil && !read.Created() && read.Reserved == "" {
+			return nil // what is left of one that was refused: there is no such pool
+		}
+		p := of(name)
+		p.pool = read
+		p.created = err == nil && read.Created()
+		p.begun = err == nil
+	case isWorker:
+		var r term.Record
+		if r, err = term.ReadRecord(rec); err == nil {
+			free := time.Duration(r.TTL)*time.Millisecond - rec.Read.Sub(rec.Written)
+			of(name).workers[n] = workerRecord{r, max(free, 0), rec.Written}
+		}
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/remedy"
+	"github.com/firn-id/firn/sequence"
+	"github.com/firn-id/firn/store"
+)
+
+// This file finds counters that stand still: whoever opens one is refused, because the store
+// may lack its last numbers.
+
+// still reports the counter of a record if the counter stands still.
+func (e *exam) still(rec store.Record, p store.Durability) {
+	name, err := e.refusal(rec, p)
+	if err == nil {
+		return
+	}
+	f := failure("series "+name, err)
+	f.Do = strings.Join(remedy.Counter(err, e.url, !errors.As(err, new(*store.ForgotError))), "; ")
+	e.report(f)
+}
+
+// refusal returns the error that a process gets which opens the counter of a record; nil if the
+// record is of no counter, or the counter can be opened.
+func (e *exam) refusal(rec store.Record, p store.Durability) (name string, err error) {
+	if name, ok := strings.CutPrefix(rec.Key, block.Keys); ok {
+		have, err := block.Read(rec)
+		if err != nil {
+			return name, nil // records says so
+		}
+		return name, strange(have, name, p, e.accepts[name])
+	}
+	ours, def, err := dated.Check(rec)
+	if !ours || def == nil || err != nil || p.Durable || def.Instance == p.Instance {
+		return "", nil
+	}
+	name = strings.TrimPrefix(rec.Key, dated.Keys)
+	return name, &document.InstanceError{Series: name, Have: p.Instance, Want: def.Instance}
+}
+
+// strange returns an error where a sequence stands still, or part of a ticket. Accept says that
+// its numbers may repeat.
+func strange(have block.Record, name string, p store.Durability, accept bool) error {
+	err := have.Strange(name, p, accept)
+	var no *block.Refusal
+	if errors.As(err, &no) {
+		return &sequence.LossyError{Name: name, Why: no.Seen, Since: no.Since}
+	}
+	return err
+}
+
+// standing returns an error where the part of a ticket stands still that a store has.
+func standing(ctx context.Context, st store.Store, s *config.Series) error {
+	p, err := st.Durability(ctx)
+	if err != nil {
+		return err
+	}
+	rec, err := st.Get(ctx, block.Key(s.Name))
+	if err != nil {
+		return err
+	}
+	have, err := block.Read(rec)
+	if err != nil {
+		return err
+	}
+	return strange(have, s.Name, p, s.Options.Sequence.MayRepeat)
+}

@@ -1,0 +1,86 @@
+package remedy
+
+import (
+	"errors"
+	"os"
+
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+// This file is about stores that are SQLite files: a file can be moved, copied and removed.
+
+// Lost is what to do about a store that err says has lost something: text, unless the store is a
+// file that is not there, is empty, or was only moved away for a while.
+func Lost(err error, url, text string) []string {
+	path, ok := open.SqliteFile(url)
+	switch {
+	case ok && !IsFile(path):
+		return NoFile(url, Backup(url))
+	case ok && IsEmpty(path):
+		return []string{Backup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + StoreFlag(url) + " --lost"}
+	case ok && lostWhileOpen(err) && inOrder(path):
+		return []string{restart, "only if they stop again: " + text}
+	}
+	return []string{text}
+}
+
+// restart is for a program that has lost a file which is there again, such as one that was
+// moved away and back. To open it again compares it with its hidden file, and costs nothing.
+const restart = "the file is the one that its hidden file names: restart the programs that stopped (a running server: send SIGHUP)"
+
+// IsFile reports whether something is at a path, as far as that can be seen.
+func IsFile(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// IsEmpty reports whether a file is there and has no bytes.
+func IsEmpty(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Size() == 0
+}
+
+// lostWhileOpen reports whether the error is about a file that was removed or moved away while a
+// program had it open.
+func lostWhileOpen(err error) bool {
+	var forgot *store.ForgotError
+	return errors.As(err, &forgot) && forgot.What == sqlite.Away
+}
+
+// inOrder reports whether the file of a store is there with its hidden file, and is the one that
+// the hidden file names, as far as that shows without opening it.
+func inOrder(path string) bool {
+	f, err := sqlite.Inspect(path)
+	return err == nil && f.Database != nil && f.Sidecar != nil
+}
+
+// Copied is what to do about a file that may be one of two copies. To recover is
+// the last of them: it accepts the file, and knows nothing of the others.
+func Copied(e *sqlite.CopyError) []string {
+	texts := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
+	switch {
+	case e.Left != "":
+		texts = []string{"the file was renamed, and its hidden file was not: mv " + phrase.ShellWord(e.Left) + " " + phrase.ShellWord(e.Sidecar)}
+	default:
+		texts = append(texts, "only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover"+StoreFlag("sqlite:"+e.Path)+" --moved")
+	}
+	return append(texts, "only if the original and every other copy are gone for good: stop all processes that use this one, then: "+Recover("sqlite:"+e.Path, false))
+}
+
+// NoFile is what to do where the file of a store is not there. To recover makes no
+// file, so without a backup that alone would lead nowhere.
+func NoFile(url, backup string) []string {
+	return []string{
+		"if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH, with its absolute path, in place of " + url + " wherever that is named (store or stores in firn.yaml, --store, FIRN_STORE), and set FIRN_STORE only where no store is named. If it is on a volume that is not mounted, mount that",
+		backup,
+		LostForGood(url),
+	}
+}
+
+// LostForGood is what to do about a file that is lost, and of which there is no backup.
+func LostForGood(url string) string {
+	return "only if the file is gone for good, with all its copies, and was not moved: firn store recover" + StoreFlag(url) + " --lost"
+}

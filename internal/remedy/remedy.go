@@ -1,0 +1,66 @@
+// Package remedy says what to type where a store has lost something, or lacks it. Package
+// doctor and the command firn share its texts.
+//
+// A text names commands of firn. The command adds the flags that it was given to each of them.
+package remedy
+
+import (
+	"strings"
+
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/store/open"
+)
+
+// Recover is the command that makes a store safe, with what it needs: counters says that the
+// store has some. Otherwise it may have some, and the text says when the command needs more.
+func Recover(url string, counters bool) string {
+	const n = "more than any of them can have given out since the state that is in the store now"
+	command, note := "firn store recover"+StoreFlag(url), ""
+	if WithoutPassword(url) != url { // without --store the command would be about the default file
+		command, note = "firn store recover --store URL", MaskedNote
+	}
+	if counters {
+		return command + " --numbers N, with N for its sequences, tickets and documents: " + n + note
+	}
+	return command + " (if the store has sequences, tickets or documents, add --numbers N, with N " + n + ")" + note
+}
+
+// Counter is what to do about a counter that stands still because its store may have lost its
+// last numbers. Counters is that of [Recover].
+func Counter(err error, url string, counters bool) []string {
+	return Lost(err, url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+Recover(url, counters))
+}
+
+// Backup is what to do about a missing file of which there is a backup.
+func Backup(url string) string {
+	return "if there is a backup: stop all processes that use the store, put the backup back, then: " + Recover(url, false)
+}
+
+// MaskedNote explains the placeholder of a URL that is not shown.
+const MaskedNote = "; URL is the one that you gave: it has a password, which is not shown"
+
+// WithoutPassword is a URL, or NAME=URL, as a hint may show it. A URL with its password
+// taken out would be of another user or database for some drivers, so none is shown: what
+// a person types without reading is refused.
+func WithoutPassword(value string) string {
+	if open.Redact(value) == value {
+		return value
+	}
+	if name, _, ok := strings.Cut(value, "="); ok && !strings.ContainsAny(name, ":/?") {
+		return name + "=URL"
+	}
+	return "URL"
+}
+
+// StoreFlag is the --store of a hint that has to name its store, whoever types it. It is empty
+// for a URL with a password: the command repeats the flag that it was given.
+func StoreFlag(url string) string {
+	if url == "" || WithoutPassword(url) != url {
+		return ""
+	}
+	return " --store " + phrase.ShellWord(url)
+}
+
+// Clocks is what to do about two clocks that differ. To set the one that is right would be the
+// worse mistake, so the text names none.
+const Clocks = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"

@@ -1,0 +1,74 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/store"
+)
+
+// A Usage says who has the workers of a pool, and what the pool does while its store is away.
+type Usage struct {
+	Held     int64 // workers
+	Free     int64 // can be leased now
+	Unusable int64 // nobody holds them, and ids up to UnusableUntil may be in use
+	Unknown  int64 // held, or left by a process that died: the store has no clock that tells
+
+	UnusableUntil time.Time     // of the last of them; zero: none is unusable
+	Outage        time.Duration // how long ids continue without the store, where a process asks for no other time
+	StartDelay    time.Duration // how long each process waits that starts, on a store that can lose writes
+
+	// Elsewhere is what the store says of itself where the pool was made in another one: it is a
+	// copy, and no process takes a worker of the pool here.
+	Elsewhere string
+}
+
+// Use returns the pool with who uses it, or a [*MissingError]. It reads the record of each
+// worker. Times are compared with now, which is this host's clock.
+func Use(ctx context.Context, s store.Store, name string, now time.Time) (Info, Usage, error) {
+	p, err := existing(ctx, s, name)
+	if err != nil {
+		return Info{}, Usage{}, err
+	}
+	workers, err := p.list(ctx, s)
+	if err != nil {
+		return Info{}, Usage{}, err
+	}
+	durability, err := s.Durability(ctx)
+	if err != nil {
+		return Info{}, Usage{}, err
+	}
+	u := p.usage(workers, now)
+	if p.Pool.Elsewhere(durability.Identity) {
+		u.Elsewhere = durability.Identity
+	}
+	rules := term.Default(name, p.layout, durability)
+	lossy := !durability.Durable || p.Lossy != ""
+	u.Outage = rules.Budget(p.Pool, lossy)
+	if lossy {
+		u.StartDelay = rules.StartDelay(p.Pool)
+	}
+	return p.info(), u, nil
+}
+
+// usage counts who has which worker.
+func (p *stored) usage(workers []Worker, now time.Time) (u Usage) {
+	within := p.workers()
+	for _, w := range workers {
+		switch {
+		case !within.Has(w.Worker):
+		case w.State == WorkerHeld:
+			u.Held++
+		case w.State == WorkerUnknown:
+			u.Unknown++
+		case w.Horizon.After(now):
+			u.Unusable++
+			if w.Horizon.After(u.UnusableUntil) {
+				u.UnusableUntil = w.Horizon
+			}
+		}
+	}
+	u.Free = within.Count() - u.Held - u.Unusable - u.Unknown
+	return u
+}

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/lease"
+)
+
+// A client is told when the ids of a pool start, also by a server that is not open yet and by one
+// whose lease says so, and nobody is told an option of a Go program.
+func TestTroubleOfALaterStart(t *testing.T) {
+	t.Parallel()
+	early := &lease.NotYetError{Pool: "web", StartsAt: time.Date(2026, 11, 23, 22, 10, 13, 0, time.UTC)}
+	d := &outlet{Series: &config.Series{Kind: config.Flake, Leasing: &config.Leasing{Pool: "web"}}}
+	began := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
+	for _, err := range []error{early, &waitsError{early}, &notOpenError{early, began}, &notOpenError{&waitsError{early}, began}} {
+		e := d.judge(err)
+		if !e.Again || !e.StartsAt.Equal(early.StartsAt) || !strings.Contains(e.Trouble, "start at 2026-11-23T22:10:13Z") {
+			t.Errorf("%v: %+v", err, e)
+		}
+		if text := phrase.Reason(err); strings.Contains(text, "Options") || !strings.Contains(text, "2026-11-23T22:10:13Z") {
+			t.Errorf("%T: %s", err, text)
+		}
+	}
+	s := newSupply(d, slog.New(slog.DiscardHandler))
+	var err error = early
+	s.trouble.Store(&err)
+	if st := s.state(); !st.StartsAt.Equal(early.StartsAt) {
+		t.Errorf("%+v", st)
+	}
+}

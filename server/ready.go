@@ -1,0 +1,108 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/firn-id/firn/internal/phrase"
+)
+
+// Ready returns nil while every series can issue, and will for a while without its
+// store; else an error that names those that cannot, and says in words that everybody may
+// read what is wrong: [Details] has the causes, [Troubles] not even names. It turns before
+// ids end: see [State.Ready].
+func (s *Server) Ready() error {
+	if s.stopping.Load() {
+		return ErrStopping
+	}
+	w := s.now.Load()
+	now := w.options.Now()
+	var all unready
+	if w.others.rest != nil { // all other names draw from the same
+		all.add("any name", w.others.rest.ready(now))
+	}
+	for _, name := range w.names {
+		all.add("series "+name, w.series[name].ready(now))
+	}
+	return all.join()
+}
+
+// unready are reasons, and what is not ready for each of them: many series of one
+// pool say the same.
+type unready struct {
+	reasons []error
+	names   map[string][]string
+}
+
+func (u *unready) add(name string, err error) {
+	if err == nil {
+		return
+	}
+	text := Details(err)
+	if u.names == nil {
+		u.names = map[string][]string{}
+	}
+	if u.names[text] == nil {
+		u.reasons = append(u.reasons, err)
+	}
+	u.names[text] = append(u.names[text], name)
+}
+
+func (u *unready) join() error {
+	const most = 10 // that are named
+	errs := make([]error, len(u.reasons))
+	for i, err := range u.reasons {
+		names, more := u.names[Details(err)], ""
+		if n := len(names) - most; n > 0 {
+			names, more = names[:most], fmt.Sprintf(" and %d more", n)
+		}
+		errs[i] = &unreadySeries{strings.Join(names, ", ") + more, err}
+	}
+	return errors.Join(errs...)
+}
+
+// unreadySeries are series that are not ready for one reason.
+type unreadySeries struct {
+	names string
+	err   error
+}
+
+func (e *unreadySeries) Error() string { return e.names + ": " + e.err.Error() }
+
+func (e *unreadySeries) Unwrap() error { return e.err }
+
+// Cures returns what can be done about an error of Ready, for those who run the server; "" if
+// nothing is to be said.
+func Cures(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return ""
+	}
+	var all []string
+	for _, one := range joined.Unwrap() {
+		var e *UnreadyError
+		if errors.As(one, &e) && e.Hint != "" && !slices.Contains(all, e.Hint) {
+			all = append(all, e.Hint)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// Troubles returns what an error of Ready says, without the names of the series and without
+// causes: for those who may know no more. It is of some of the series, and others may be ready.
+func Troubles(err error) string {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return phrase.Reason(err)
+	}
+	var all []string
+	for _, one := range joined.Unwrap() {
+		var e *UnreadyError
+		if errors.As(one, &e) && !slices.Contains(all, e.Trouble) {
+			all = append(all, e.Trouble)
+		}
+	}
+	return "at least one series is not ready: " + strings.Join(all, "; ")
+}
