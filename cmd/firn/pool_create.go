@@ -68,8 +68,8 @@ is there stays as it is, and the exit code is 0.
 Before you type it, make sure that your other programs use this store: in another database the
 ids are those of a second store, and nothing can notice that.
 
-No counter of an earlier store is created again. From then on firn series create asks for each
-counter where it begins (--first, --after), or for --new if it never existed.`,
+No counter of an earlier store is created again. If the store has nothing else when the pool is
+created, firn series create asks from then on for each counter where it begins (--first, --after), or for --new if it never existed.`,
 		Example: `  firn pool ensure
   firn pool ensure shop --workers 0-255 --outage 10m`,
 		Args: arguments(0, 1),
