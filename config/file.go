@@ -35,13 +35,16 @@ type Written struct {
 
 	keys     map[string]Entry // others, by name
 	options  CounterOptions   // what they say
-	stores   []Entry          // of a ticket
+	stores   []Entry          // of a sequence over several; nil: it has the one of the file
 	Public   *Form            // nil: none
 	publicAt Place
 	Answers  Entry // what the server gives: id or public
 
 	faulty bool
 }
+
+// Across reports whether the series is a sequence over several stores.
+func (w *Written) Across() bool { return w.stores != nil }
 
 // An Entry is a key or a value as it stands in the file; zero: it does not.
 type Entry struct {

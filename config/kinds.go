@@ -20,23 +20,22 @@ import (
 // The kinds of series.
 const (
 	Flake    = "flake"    // ids with a time, from a leased worker
-	Sequence = "sequence" // dense numbers, reserved in blocks
-	Ticket   = "ticket"   // the same over several stores
+	Sequence = "sequence" // dense numbers, reserved in blocks, in one store or over several
 	Document = "document" // texts: prefix, date, counter
 )
 
 // Kinds are all kinds of series.
-var Kinds = []string{Flake, Sequence, Ticket, Document}
+var Kinds = []string{Flake, Sequence, Document}
 
 // CounterOptions are the options of a series that is no flake.
 type CounterOptions struct {
-	Sequence sequence.Options // of a ticket, too
+	Sequence sequence.Options
 	Document document.Options
 }
 
 var (
-	counted = []string{Sequence, Ticket}
-	dense   = []string{Sequence, Ticket, Document}
+	counted = []string{Sequence}
+	dense   = []string{Sequence, Document}
 )
 
 // CounterKeys are the settings of series that count.
@@ -106,7 +105,7 @@ var CounterKeys = []Key[CounterOptions]{
 var seriesSynonyms = map[string]string{
 	"start": "it is first", "min": "it is first", "minvalue": "it is first", "maxvalue": "it is max", "step": "it is cache", "block": "it is cache", "lasts": "it is cache-for", "waste": "it is max-unused", "lossy": "it is on-lossy-store",
 	"timezone": "it is zone", "prefix": "it stands in pattern, or in public", "type": "it is kind", "layout": "it is the pool's",
-	"cycle": "to begin again would repeat every number; a series ends at max", "store": "it is the config's; a ticket has stores",
+	"cycle": "to begin again would repeat every number; a series ends at max", "store": "it is the config's; a sequence over several has stores",
 }
 
 // keysOf are the names of all keys of a kind.
@@ -115,10 +114,8 @@ func keysOf(kind string) []string {
 	switch kind {
 	case Flake:
 		names = append(names, "pool", "shard", "public", "answers")
-	case Ticket:
-		names = append(names, "stores", "public", "answers")
 	case Sequence:
-		names = append(names, "public", "answers")
+		names = append(names, "stores", "public", "answers")
 	}
 	for _, k := range CounterKeys {
 		if k.Of(kind) {
@@ -143,6 +140,9 @@ func kindsOf(key string) []string {
 func checkKind(kind string) error {
 	if slices.Contains(Kinds, kind) {
 		return nil
+	}
+	if kind == "ticket" {
+		return errors.New("there is no kind ticket: it is a sequence over several stores; in firn.yaml: kind: sequence, stores: [URL, URL]")
 	}
 	if best := nearest.Name(kind, Kinds); best != "" {
 		return fmt.Errorf("there is no kind %q; is it %s?", kind, best)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -130,9 +129,6 @@ func setBorrow(o *LeaseOptions, text string) (err error) {
 	}
 	return err
 }
-
-// LongestWait is how long to wait for a worker.
-func (o *LeaseOptions) LongestWait() time.Duration { return cmp.Or(o.Wait, term.Wait) }
 
 func setWait(o *LeaseOptions, text string) (err error) {
 	o.Wait, err = parseDuration(text)

@@ -103,7 +103,7 @@ func (r *reader) strangeKey(kind string, key Entry) {
 	}
 }
 
-// stores reads the URLs of a ticket's stores.
+// stores reads the URLs of the stores of a sequence.
 func (r *reader) stores(what string, n *yaml.Node) []Entry {
 	at := placeOf(n)
 	n = resolved(n)
@@ -121,7 +121,7 @@ func (r *reader) stores(what string, n *yaml.Node) []Entry {
 		all = append(all, url)
 	}
 	if len(all) < 2 || len(all) > block.MaxStores {
-		r.fault(at, "%s: a ticket is spread over 2 to %d stores, not %d", what, block.MaxStores, len(all))
+		r.fault(at, "%s: a sequence is spread over 2 to %d stores, not %d", what, block.MaxStores, len(all))
 	}
 	return all
 }
@@ -158,8 +158,8 @@ func (r *reader) wholeSeries(s *Written) {
 
 // wholeOptions reports what the series would say of its options, each at its place.
 func (r *reader) wholeOptions(s *Written, what string) {
-	if s.Kind.Text == Ticket && s.stores == nil {
-		r.fault(s.Name.At, "%s has no stores: a ticket is spread over several", what)
+	if order, ok := s.keys["order"]; ok && s.stores != nil {
+		r.fault(order.At, "%s: order is for a sequence in one store, and this one has several", what)
 	}
 	if _, ok := s.keys["pattern"]; s.Kind.Text == Document && !ok {
 		r.fault(s.Name.At, "%s has no pattern, such as INV-{yyyyMMdd}-{6}", what)

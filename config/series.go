@@ -9,7 +9,7 @@ import (
 // A Series is what the settings say of a series: what it takes to open it.
 type Series struct {
 	Name, Kind string
-	URLs       []string // of its stores, one but for a ticket; "" is the implicit one
+	URLs       []string // of its stores, several only of a sequence; "" is the implicit one
 	Leasing    *Leasing // of a flake
 	Options    CounterOptions
 	Listed     bool              // it is in firn.yaml
@@ -18,10 +18,14 @@ type Series struct {
 	From       map[string]string // where each setting of a counter is from
 }
 
+// Across reports whether the series is a sequence over several stores, each of which serves alone.
+func (s *Series) Across() bool { return s.Kind == Sequence && len(s.URLs) > 1 }
+
 // A Counter is what a store has by the name of a series that counts. Nothing in a store says
 // that a name is a flake: that is every name without a counter.
 type Counter struct {
-	Kind    string // sequence, ticket or document
+	Kind    string // sequence or document
+	Stores  int    // over how many stores a sequence is spread
 	Pattern string // of a document, as is zone
 	Zone    string
 }
@@ -125,18 +129,17 @@ func (c *Config) Counted(s *Series, one *Written, there *Counter) error {
 	if s.Name == "" {
 		return &NoNameError{s.Kind}
 	}
-	if s.Kind == Ticket {
-		if said, ok := c.Said("store"); ok && strings.HasPrefix(said.From, "--") {
-			return faulty("--store: the ticket %s has stores of its own, in firn.yaml", s.Name)
-		}
-		if one == nil {
-			return faulty("a ticket is spread over several stores, which are in firn.yaml").
-				advise("series: { %s: { kind: ticket, stores: [URL, URL] } }", s.Name)
-		}
+	switch said, ok := c.Said("store"); {
+	case one != nil && one.Across() && ok && strings.HasPrefix(said.From, "--"):
+		return faulty("--store: the sequence %s has stores of its own, in firn.yaml", s.Name)
+	case one != nil && one.Across():
 		s.URLs = nil
 		for _, url := range one.stores {
 			s.URLs = append(s.URLs, url.Text)
 		}
+	case there != nil && there.Stores > 1:
+		return faulty("the sequence %s is spread over %d stores, which firn.yaml has to name", s.Name, there.Stores).
+			advise("series: { %s: { kind: sequence, stores: [URL, URL] } }, with the stores that it was created with", s.Name)
 	}
 	if one != nil {
 		s.Options = one.options

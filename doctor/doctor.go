@@ -119,7 +119,7 @@ func (e *exam) config(ctx context.Context) {
 		e.say(OK, "config", "", "%s: %s, %d series", file.Path, phrase.Plural(len(file.Pools), "pool"), len(file.Series))
 	}
 	e.forms()
-	e.tickets(ctx)
+	e.spread(ctx)
 	if s := e.store(ctx); s != nil {
 		defer s.Close()
 		e.opened(ctx, s)

@@ -61,7 +61,7 @@ func (e *exam) read(list []store.Record) map[string]*poolRecords {
 			e.say(Bad, "records", "restore a backup, then: "+remedy.Recover("", false), "%s", phrase.WithoutPackage(err.Error()))
 		}
 		if rec.Written.After(e.now().Add(term.Skew)) {
-			e.say(Warning, "clock", remedy.Clocks, "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
+			e.say(Warning, "clock", remedy.WrongClock, "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
 		}
 	}
 	if unread == 0 {

@@ -44,15 +44,15 @@ func (e *exam) forms() {
 	}
 }
 
-// counting returns the series of firn.yaml of these kinds, and reports those that cannot be
-// served.
-func (e *exam) counting(kinds ...string) (all []*config.Series) {
+// counting returns the series of firn.yaml that count, those over several stores or the others,
+// and reports those that cannot be served.
+func (e *exam) counting(across bool) (all []*config.Series) {
 	if e.set.File == nil {
 		return nil
 	}
 	for i := range e.set.File.Series {
 		one := &e.set.File.Series[i]
-		if !slices.Contains(kinds, one.Kind.Text) {
+		if one.Kind.Text == config.Flake || one.Across() != across {
 			continue
 		}
 		if s, err := e.set.Served(one); err != nil {
@@ -64,24 +64,25 @@ func (e *exam) counting(kinds ...string) (all []*config.Series) {
 	return all
 }
 
-// tickets checks each store of each ticket of firn.yaml. They are not the store of --store.
-func (e *exam) tickets(ctx context.Context) {
-	for _, s := range e.counting(config.Ticket) {
+// spread checks each store of each sequence of firn.yaml that has several. They are not the store
+// of --store.
+func (e *exam) spread(ctx context.Context) {
+	for _, s := range e.counting(true) {
 		for _, url := range s.URLs {
 			check := fmt.Sprintf("series %s, %s", s.Name, fromurl.Redact(open.StoreText(url)))
-			if err := ticketStore(ctx, s, url); err != nil {
+			if err := partIn(ctx, s, url); err != nil {
 				f := failure(check, err)
 				f.Series = s
 				e.report(f)
 			} else {
-				e.say(OK, check, "", "the store has this part of the ticket")
+				e.say(OK, check, "", "the store has this part of the sequence")
 			}
 		}
 	}
 }
 
-// ticketStore returns what is wrong with one store of a ticket. It makes no file.
-func ticketStore(ctx context.Context, s *config.Series, url string) error {
+// partIn returns what is wrong with one of the stores of a sequence. It makes no file.
+func partIn(ctx context.Context, s *config.Series, url string) error {
 	if path, ok := open.SqliteFile(url); ok && !remedy.IsFile(path) {
 		if f, err := sqlite.Inspect(path); err == nil && f.Sidecar == nil {
 			return &sequence.MissingError{Name: s.Name}
@@ -100,10 +101,10 @@ func ticketStore(ctx context.Context, s *config.Series, url string) error {
 }
 
 // missing looks for the counters of firn.yaml that the store does not have. Those of
-// tickets are in other stores.
+// sequences over several stores are elsewhere.
 func (e *exam) missing(ctx context.Context, st store.Store, durability store.Durability) {
 	e.accepts = map[string]bool{}
-	for _, s := range e.counting(config.Sequence, config.Document) {
+	for _, s := range e.counting(false) {
 		e.accepts[s.Name] = s.Options.Sequence.MayRepeat
 		err := open.Absent(ctx, st, s, durability)
 		if err == nil && s.Kind == config.Document && !durability.Durable && !s.Options.Document.MayRepeat {

@@ -87,9 +87,9 @@ func (e *exam) clock(ctx context.Context, s store.Store, p store.Durability) boo
 	case rec.Read.IsZero():
 		e.say(OK, "clock", "", "the store has none, so there is no second opinion of this host's")
 	case ahead > term.Skew:
-		e.say(Bad, "clock", remedy.Clocks, "this host's is %s ahead of the store's, and at most %s is safe: one of the two is wrong", ahead.Round(time.Millisecond), term.Skew)
+		e.say(Bad, "clock", remedy.WrongClock, "this host's is %s ahead of the store's, and at most %s is safe: one of the two is wrong", ahead.Round(time.Millisecond), term.Skew)
 	case behind > term.Skew:
-		e.say(Warning, "clock", remedy.Clocks, "this host's is %s behind the store's: one of the two is wrong, and if it is this host's, its ids lag", behind.Round(time.Millisecond))
+		e.say(Warning, "clock", remedy.WrongClock, "this host's is %s behind the store's: one of the two is wrong, and if it is this host's, its ids lag", behind.Round(time.Millisecond))
 	default:
 		e.say(OK, "clock", "", "this host's and the store's agree within %s", term.Skew)
 	}

@@ -32,7 +32,7 @@ import (
 //     was acknowledged to this process, is a store that has forgotten: stop.
 //  6. A definition names the store that it was made in. If the store that answers calls
 //     itself by another name, it is a copy: stop. The two are compared whenever the
-//     definition is read or the promise heard.
+//     definition is read or the store says its durability.
 //  7. On a store that can forget, the instance is looked at after the write was
 //     acknowledged and before it is used. Looked at before, an instance that
 //     lacks the last writes could still carry out this one.
@@ -50,7 +50,7 @@ const (
 	sightFor = time.Second
 	// How far off it may be meanwhile, by the rates of two clocks.
 	slop = 50 * time.Millisecond
-	// The definition and the promise are read again after so long.
+	// The definition and the durability are read again after so long.
 	trustFor = 30 * time.Second
 	// How often a write whose outcome is unknown is tried again.
 	attempts = 3
@@ -72,12 +72,12 @@ type rules struct {
 // A drawer is what a process knows of a series.
 type drawer struct {
 	rules
-	def     dated.Definition
-	promise store.Durability
+	def        dated.Definition
+	durability store.Durability
 
-	defAt     time.Duration // when they were asked for
-	promiseAt time.Duration
-	suspect   bool // both are to be read before anything else
+	defAt   time.Duration // when they were asked for
+	heardAt time.Duration
+	suspect bool // both are to be read before anything else
 
 	sent  instant // the action under way
 	sight sight
@@ -89,7 +89,7 @@ type drawer struct {
 	spare   []grant   // the same, which calls that failed have left; they come after hand
 	dropped int       // how often all that was granted before was given up
 	proof   grant     // acknowledged, and not in hand yet
-	proven  bool      // the promise was heard since proof was acknowledged, or need not be
+	proven  bool      // the durability was heard since proof was acknowledged, or need not be
 
 	// The draw under way.
 	want      int64
@@ -134,7 +134,7 @@ type action struct {
 // newDrawer returns a drawer of a series that was just read.
 func newDrawer(r rules, def dated.Definition, p store.Durability, now instant) *drawer {
 	return &drawer{
-		rules: r, def: def, promise: p, defAt: now.mono, promiseAt: now.mono,
+		rules: r, def: def, durability: p, defAt: now.mono, heardAt: now.mono,
 		hand: none, proof: none,
 	}
 }
@@ -159,7 +159,7 @@ func (d *drawer) answer(now instant, do action, a record.Answer) action {
 	case a.Err != nil:
 		d.fail(a.Err)
 	case do.is == toProve:
-		d.promised(a.Durability)
+		d.heard(a.Durability)
 	case do.is == toDefine:
 		d.defined(a.Record)
 	case do.is == toRead:
@@ -192,7 +192,7 @@ func (d *drawer) decide(now instant) action {
 		return action{}
 	case now.mono-d.defAt > trustFor:
 		return d.readDefinition(now)
-	case now.mono-d.promiseAt > trustFor:
+	case now.mono-d.heardAt > trustFor:
 		return d.askPromise(now)
 	}
 	period, sure := d.now(now)
@@ -224,7 +224,7 @@ func (d *drawer) readDefinition(now instant) action {
 }
 
 func (d *drawer) askPromise(now instant) action {
-	d.promiseAt = now.mono
+	d.heardAt = now.mono
 	return action{Request: record.Request{Op: record.Ask}, is: toProve}
 }
 
@@ -234,9 +234,9 @@ func (d *drawer) forgot(what string) {
 }
 
 // elsewhere ends it all if a definition was made in another store than the one that made
-// the last promise. It reports whether it has.
+// the last answer about durability. It reports whether it has.
 func (d *drawer) elsewhere(def dated.Definition) bool {
-	err := checkOther(d.name, d.promise.Identity, def.Store)
+	err := checkOther(d.name, d.durability.Identity, def.Store)
 	if err != nil {
 		d.end(err)
 	}
@@ -258,5 +258,5 @@ func (d *drawer) distrust(err error) {
 // fail ends the draw.
 func (d *drawer) fail(err error) {
 	d.err = err
-	d.proof = none // its promise could not be had: it is never used
+	d.proof = none // its durability could not be had: it is never used
 }

@@ -158,7 +158,7 @@ func TestFollowsRestoration(t *testing.T) {
 	})
 }
 
-// promising is a store with a promise of its own.
+// promising is a store with a durability of its own.
 type promising struct {
 	store.Store
 	mu sync.Mutex

@@ -78,7 +78,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// A process that has a series open notices when it hears the store's promise again, and
+// A process that has a series open notices when it hears the store's durability again, and
 // gives out nothing of what it has in hand.
 func TestCopyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

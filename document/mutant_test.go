@@ -93,7 +93,7 @@ var mutants = []setup{
 		},
 		action: func(w *world, p *process, do action) action {
 			if do.Op == record.Put {
-				p.before = w.promise().Instance
+				p.before = w.durability().Instance
 			}
 			return do
 		},

@@ -30,7 +30,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	if _, err := o.rules(name); err != nil {
 		return nil, err
 	}
-	p, err := promiseOf(ctx, st, name, o.MayRepeat)
+	p, err := durabilityOf(ctx, st, name, o.MayRepeat)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 	if o.Pattern == "" {
 		return Info{}, &OptionError{"pattern", "pattern: a new series needs one, such as INV-{yyyy}-{6}", nil}
 	}
-	p, err := promiseOf(ctx, st, name, o.MayRepeat)
+	p, err := durabilityOf(ctx, st, name, o.MayRepeat)
 	if err != nil {
 		return Info{}, err
 	}
@@ -167,8 +167,8 @@ func (o *Options) prepare(ctx context.Context, st store.Store, name string) erro
 	return err
 }
 
-// promiseOf is the store's promise, if a series may rest on it.
-func promiseOf(ctx context.Context, st store.Store, name string, accept bool) (store.Durability, error) {
+// durabilityOf is the store's durability, if a series may rest on it.
+func durabilityOf(ctx context.Context, st store.Store, name string, accept bool) (store.Durability, error) {
 	p, err := st.Durability(ctx)
 	if err == nil && !p.Durable && !accept {
 		err = &LossyError{name, p.Why}

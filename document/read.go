@@ -80,9 +80,9 @@ func (d *drawer) defined(rec store.Record) {
 	}
 }
 
-// promised takes the store's promise.
-func (d *drawer) promised(p store.Durability) {
-	d.promise = p
+// heard takes what the store says of its durability.
+func (d *drawer) heard(p store.Durability) {
+	d.durability = p
 	switch {
 	case d.elsewhere(d.def):
 		return

@@ -277,7 +277,7 @@ func (s *Series) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := State{
-		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Durable: s.drawer.promise.Durable, Why: s.drawer.promise.Why,
+		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Durable: s.drawer.durability.Durable, Why: s.drawer.durability.Why,
 		Reserved: s.drawer.reserved(), Err: s.err,
 	}
 	if s.last.left() > 0 {

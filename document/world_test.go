@@ -265,7 +265,7 @@ func (p *process) open() {
 	r := w.rules()
 	rec := w.get(dated.Key("s"))
 	if rec.Version == "" {
-		def := dated.Definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.promise().Instance}
+		def := dated.Definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.durability().Instance}
 		rec, _ = w.put(dated.Key("s"), record.Encode(def), store.Condition{}, store.NewVersion())
 		w.history = nil // nobody forgets that the series began
 	}
@@ -273,11 +273,11 @@ func (p *process) open() {
 	if err != nil {
 		panic(err)
 	}
-	if w.lossy && def.Instance != w.promise().Instance {
+	if w.lossy && def.Instance != w.durability().Instance {
 		p.ended(&InstanceError{})
 		return
 	}
-	p.d = newDrawer(r, def, w.promise(), p.clocks())
+	p.d = newDrawer(r, def, w.durability(), p.clocks())
 	p.perform(p.d.begin(p.clocks(), p.want, 1))
 }
 
@@ -352,7 +352,7 @@ func (w *world) answerOf(do action, version store.Version) (a record.Answer) {
 	case record.Put:
 		a.Record, a.Err = w.put(do.Key, do.Value, do.Cond, version)
 	case record.Ask:
-		a.Durability = w.promise()
+		a.Durability = w.durability()
 	}
 	return a
 }
@@ -387,7 +387,7 @@ func (w *world) put(key string, value []byte, cond store.Condition, version stor
 	return w.get(key), nil
 }
 
-func (w *world) promise() store.Durability {
+func (w *world) durability() store.Durability {
 	if w.lossy {
 		return store.Durability{Durable: false, Instance: fmt.Sprint("run ", w.run)}
 	}
@@ -425,7 +425,7 @@ func (w *world) restore() {
 	if err != nil {
 		panic(err)
 	}
-	if def.Instance == w.promise().Instance {
+	if def.Instance == w.durability().Instance {
 		return
 	}
 	r := w.rules()
@@ -433,7 +433,7 @@ func (w *world) restore() {
 	if !w.clock {
 		now = w.start.Add(w.now)
 	}
-	def = def.Recovered(w.raise, r.through(now), w.promise())
+	def = def.Recovered(w.raise, r.through(now), w.durability())
 	if _, err := w.put(dated.Key("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
 		panic(err)
 	}

@@ -71,7 +71,7 @@ func (d *drawer) written(now instant, do action, a record.Answer) {
 // granted takes a grant that was acknowledged.
 func (d *drawer) granted(g grant) {
 	d.own, d.proof = d.own.Granted(g.span(d.name), g.version), g
-	d.proven = d.promise.Durable
+	d.proven = d.durability.Durable
 }
 
 // handBack is the write that gives back what is in hand, once nothing can be

@@ -136,7 +136,7 @@ func TestYearWithoutDate(t *testing.T) {
 func TestSuspended(t *testing.T) {
 	w := newWorld(setup{zone: "UTC", pattern: "{yyyyMMdd}-{6}", from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), step: 10, clock: true}, 1)
 	now := instant{w.start, time.Minute}
-	d := newDrawer(w.rules(), dated.Definition{V: record.Format}, w.promise(), now)
+	d := newDrawer(w.rules(), dated.Definition{V: record.Format}, w.durability(), now)
 	for do := d.begin(now, 1, 1); do.Op != record.None; {
 		do = d.answer(now, do, w.answerOf(do, "one"))
 	}
@@ -155,7 +155,7 @@ func TestCounterOfBefore(t *testing.T) {
 	now := instant{w.start, time.Minute}
 	def := dated.Definition{V: record.Format, ID: "one", Raised: []dated.Raise{{By: 10}}}
 	w.records[dated.Key("s")] = store.Record{Value: record.Encode(def), Version: "def"}
-	d := newDrawer(w.rules(), def, w.promise(), now)
+	d := newDrawer(w.rules(), def, w.durability(), now)
 	draw := func() {
 		for do := d.begin(now, 1, 1); do.Op != record.None; {
 			do = d.answer(now, do, w.answerOf(do, store.NewVersion()))

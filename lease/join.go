@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/holder"
+	"github.com/firn-id/firn/internal/opening"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -35,13 +35,17 @@ func (o *Options) join(ctx context.Context, s store.Store, files grantFiles, beg
 			return term.View{}, err
 		}
 	}
-	opening := holder.Opening{
+	asked := opening.Opening{
 		Pool: o.Pool, Layout: o.Layout, Create: pool.Options{Layout: o.Layout, Outage: o.limit()},
 		Saved: func() (store.Durability, firn.Layout, bool) { return files.saved(o) },
 	}
-	seen, info, err := opening.Open(ctx, s, begun.Boot)
+	seen, info, err := asked.Open(ctx, s, begun.Boot)
 	if err == nil && seen.Known {
 		err = o.fits(info)
+	}
+	var missing *MissingPoolError
+	if errors.As(err, &missing) {
+		missing.Outage = o.Outage // the processes of an earlier pool had what this one wants
 	}
 	if err != nil {
 		return seen, err

@@ -80,7 +80,7 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	case s.Phase == term.Refused:
 		log.Error("cannot lease a worker; trying again", "err", now.Err)
 	case s.Phase == term.Forgotten:
-		log.Error("ids ended, and do not resume by themselves", "err", now.Err, "hint", recovery(now.Err))
+		log.Error("ids ended, and do not resume by themselves", "err", now.Err, "hint", recovery(now.Err, k.options.Outage))
 	}
 	k.told.kind = kind
 }
@@ -111,11 +111,12 @@ func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
 
 // recovery says how the store is made safe. Only a file tells its URL: a command without one would
 // be about the default file.
-func recovery(err error) string {
+func recovery(err error, outage time.Duration) string {
 	url, which := "URL", ", with the URL of the store"
 	var forgot *store.ForgotError
 	if errors.As(err, &forgot) && strings.HasPrefix(forgot.Store, "sqlite:") {
 		url, which = "'"+strings.ReplaceAll(forgot.Store, "'", `'\''`)+"'", ""
 	}
-	return "stop all processes that use the store, then: firn store recover --store " + url + which + " (add --numbers N if it has sequences, tickets or documents)"
+	return "stop all processes that use the store, then: firn store recover --store " + url +
+		term.LongerOutage(outage, "; add --numbers N if it has sequences, tickets or documents") + which
 }

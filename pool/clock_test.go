@@ -17,7 +17,10 @@ func TestClocks(t *testing.T) {
 		0: false, 4 * time.Second: false, -4 * time.Second: false, 6 * time.Second: true, -6 * time.Second: true, -10 * time.Minute: true, 24 * time.Hour: true,
 	} {
 		for name, act := range map[string]func(store.Store) error{
-			"Ensure":     func(s store.Store) error { _, err := pool.Ensure(t.Context(), s, "web", mayRepeat(pool.Default)); return err },
+			"Ensure": func(s store.Store) error {
+				_, err := pool.Ensure(t.Context(), s, "web", mayRepeat(pool.Default))
+				return err
+			},
 			"Recover":    func(s store.Store) error { _, err := pool.Recover(t.Context(), s, 0); return err },
 			"CheckClock": func(s store.Store) error { return pool.CheckClock(t.Context(), s) },
 		} {

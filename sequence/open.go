@@ -102,7 +102,7 @@ func (s *Series) join(ctx context.Context, keepers []*keeper) error {
 	return nil
 }
 
-// join hears the store's promise and reads the series' record. With once it
+// join asks for the store's durability and reads the series' record. With once it
 // gives up at the first request that fails; else when ctx is done. The id is the
 // series', if it is known.
 func (k *keeper) join(ctx context.Context, once bool, id string) error {

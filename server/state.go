@@ -12,7 +12,7 @@ import (
 // durations are seconds.
 type State struct {
 	At    time.Time `json:"at"`              // when it was so
-	Kind  string    `json:"kind,omitempty"`  // flake, sequence, ticket, document
+	Kind  string    `json:"kind,omitempty"`  // flake, sequence, document
 	Store string    `json:"store,omitempty"` // the URL, without secrets
 
 	// Durable reports whether the store keeps every write that it acknowledged. Nil: the

@@ -215,7 +215,7 @@ func (d *drawing) explain(err error) error {
 		return d.hintOverlap(f, overlap)
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
-	case errors.As(err, &forgot) && d.Kind == config.Ticket && strings.HasSuffix(forgot.What, " stores have no record of it"):
+	case errors.As(err, &forgot) && d.Across() && strings.HasSuffix(forgot.What, " stores have no record of it"):
 		return f.Hint("%s", d.partly()).Hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
 		addHints(f, remedy.Counter(err, url, forgot == nil))
@@ -250,7 +250,7 @@ func (d *drawing) hintGone(f *ui.Failure, e *open.NoStoreError) *ui.Failure {
 	for _, text := range remedy.NoFile(e.URL, remedy.Backup(e.URL)) {
 		f.Hint("%s", text)
 	}
-	if d.Kind == config.Ticket {
+	if len(d.URLs) > 1 {
 		f.Hint("only if %s never existed: firn series create %s, which creates the file", d.Name, phrase.ShellWord(d.Name))
 	}
 	return f

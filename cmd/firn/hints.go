@@ -77,12 +77,21 @@ func (h hinter) compose(text string) string {
 		args := rest[end : end+commandEnd(rest[end:])]
 		flags, hides := h.repeated(to, args)
 		masked = masked || hides
+		outage, said := h.outage(to, args+flags)
+		flags += said
 		args, behind, stop := strings.Cut(args, " -- ")
 		if stop {
 			behind = " -- " + behind
 		}
 		b.WriteString(rest[begin:end] + args + flags + behind)
 		rest = rest[end+len(args)+len(behind):]
+		if outage > 0 {
+			next := len(rest)
+			if at := mention.FindStringIndex(rest); at != nil {
+				next = at[0]
+			}
+			rest = remedy.Outage(rest[:next], outage) + rest[next:]
+		}
 	}
 	if !masked {
 		return b.String()
@@ -169,6 +178,32 @@ func (h hinter) anotherSeries(args string) bool {
 	mine := h.cmd.Flags().Args()
 	name, _, _ := strings.Cut(strings.TrimPrefix(args, " "), " ")
 	return len(mine) > 0 && name != "" && !strings.HasPrefix(name, "-") && name != phrase.ShellWord(mine[0])
+}
+
+// outage returns the outage budget above 5 min that a command which makes a pool or a store safe
+// has among its arguments, or that it is to have by the settings, with the flag for it. A log is
+// read where other variables are set, so the hint says it. Zero: it has none.
+func (h hinter) outage(to *cobra.Command, args string) (outage time.Duration, flag string) {
+	safe := to.Name() == "recover" && to.Parent().Name() == "store" || to.Name() == "ensure" && to.Parent().Name() == "pool"
+	if !safe {
+		return 0, ""
+	}
+	if _, said, ok := strings.Cut(args, " --outage "); ok {
+		said, _, _ = strings.Cut(said, " ")
+		outage, err := time.ParseDuration(said)
+		if err != nil || outage <= pool.DefaultOutage {
+			return 0, ""
+		}
+		return outage, ""
+	}
+	set, err := loadSettings(h.cmd)
+	if err != nil {
+		return 0, ""
+	}
+	if outage = set.longestOutage(); outage <= pool.DefaultOutage {
+		return 0, ""
+	}
+	return outage, " --outage " + phrase.Duration(outage)
 }
 
 // repeatable are flags, besides those of a pool and of a series, without which a command is

@@ -319,7 +319,7 @@ func TestHintsOfSetOfAMissingPool(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "pool create other --new --workers 16-31 --store "+url)
-	text := refusedWith(t, []string{"pool", "set", "shop", "--workers", "0-3", "--store", url}, "firn pool ensure shop --store "+url+" --workers 0-3 (ids start about 5 min later)")
+	text := refusedWith(t, []string{"pool", "set", "shop", "--workers", "0-3", "--store", url}, "firn pool ensure shop --store "+url+" --workers 0-3 (ids start about 5 min later; add --outage if any process had an outage budget of more than 5 min)")
 	if strings.Contains(text, "with all workers") {
 		t.Error(text)
 	}

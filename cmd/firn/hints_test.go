@@ -146,6 +146,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 func checkSaidFlags(t *testing.T, failed *cobra.Command, output string) {
 	t.Helper()
 	for line := range strings.Lines(toldOf(output)) {
+		named := failed // "add --numbers N" is about the command before it
 		for rest := line; ; {
 			at := mention.FindStringIndex(rest)
 			prose := rest
@@ -153,14 +154,21 @@ func checkSaidFlags(t *testing.T, failed *cobra.Command, output string) {
 				prose = rest[:at[0]]
 			}
 			for _, m := range anyFlag.FindAllStringSubmatch(prose, -1) {
-				if failed.Flag(m[1]) == nil {
-					t.Errorf("%s has no flag --%s: %s", failed.CommandPath(), m[1], line)
+				of := failed
+				if strings.Contains(prose, "add --"+m[1]) {
+					of = named
+				}
+				if of.Flag(m[1]) == nil {
+					t.Errorf("%s has no flag --%s: %s", of.CommandPath(), m[1], line)
 				}
 			}
 			if at == nil {
 				break
 			}
-			_, length := commandAt(newRoot(), rest[at[0]:])
+			to, length := commandAt(newRoot(), rest[at[0]:])
+			if to != nil {
+				named = to
+			}
 			rest = rest[at[0]+max(length, len("firn")):]
 			rest = rest[commandEnd(rest):]
 		}

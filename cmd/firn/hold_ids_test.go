@@ -179,7 +179,7 @@ var mishaps = []mishap{
 		syscall.Kill(e.PID, syscall.SIGKILL) // it may be gone by now
 	}},
 	{
-		name: "program stopped, worker taken away", code: exitStopped, says: "firn: error: %s has to stop: worker 0 was taken",
+		name: "program stopped, worker taken away", code: exitStopped, says: `{"error":"%s has to stop: worker 0 was taken`,
 		happens: func(t *testing.T, store string, h *hold, e holdEvent) {
 			kill(t, e.PID, syscall.SIGSTOP)
 			await(t, "the release, which fails where the holder has just written", func() bool {
@@ -194,9 +194,9 @@ var mishaps = []mishap{
 		kill(t, -e.PID, syscall.SIGSTOP)
 		h.signal(t, syscall.SIGSTOP)
 	}},
-	{name: "store locked", code: exitStopped, says: "firn: error: %s has to stop: no ids since 20", happens: lockStore},
+	{name: "store locked", code: exitStopped, says: `{"error":"%s has to stop: no ids since 20`, happens: lockStore},
 	{
-		name: "store removed", code: exitStopped, says: "firn: error: %s has to stop: sqlite:", refused: true,
+		name: "store removed", code: exitStopped, says: `{"error":"%s has to stop: sqlite:`, refused: true,
 		happens: func(t *testing.T, store string, _ *hold, _ holdEvent) {
 			if err := os.Remove(store); err != nil {
 				t.Fatal(err)

@@ -446,7 +446,7 @@ func TestHoldStalledReader(t *testing.T) {
 	if code := h.code(t); code != exitStopped {
 		t.Errorf("exit code %d, want %d", code, exitStopped)
 	}
-	if !strings.Contains(text.String(), "firn: error: sh has to stop: worker 0 was taken away\nfirn: hint: ") {
+	if !strings.Contains(text.String(), `{"error":"sh has to stop: worker 0 was taken away","hints":["`) {
 		t.Errorf("%q", strings.TrimLeft(text.String(), "x"))
 	}
 }

@@ -11,7 +11,7 @@
 //	settings.go settingflags.go       the settings of package config, from flags and variables
 //	hints.go                          commands in hints: completed with the store, config and servers
 //	settingerrors.go poolerrors.go hintpool.go missing.go servehints.go   what to do, by error
-//	drawing.go printer.go counters.go series of every kind: drawn from, printed, recovered
+//	drawing.go printer.go             series of every kind: drawn from, printed
 //	formread.go answers.go            ids as arguments or lines
 package main
 

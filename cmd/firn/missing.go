@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
@@ -29,7 +28,7 @@ type missing struct {
 	again   string // the commands for one that did; "" of a pool
 	where   string // what the values of again are
 	other   string // asks whether the store is the one of other programs; "" where it has counters
-	partly  string // what to do where other stores of a ticket have it; "" of any other
+	partly  string // what to do where other stores of a sequence have it; "" of any other
 }
 
 // missingOf returns what is missing, or nil if that is not what err says.
@@ -39,7 +38,7 @@ func (d *drawing) missingOf(err error) *missing {
 	var noDocument *document.MissingError
 	name := phrase.ShellWord(d.Name)
 	other := func(names []string) string {
-		if len(names) > 0 || d.Kind == config.Ticket {
+		if len(names) > 0 || d.Across() {
 			return ""
 		}
 		return "if " + poolPlace{url: open.StoreText(d.URLs[0])}.other()
@@ -70,10 +69,10 @@ func (d *drawing) missingOf(err error) *missing {
 	return nil
 }
 
-// partly says what to do about a ticket that one of its stores has lost, "" for any other series. Its
+// partly says what to do about a sequence that one of its stores has lost, "" where it has one. Its
 // numbers are shared out by store, so that one store alone cannot begin them again.
 func (d *drawing) partly() string {
-	if d.Kind != config.Ticket {
+	if !d.Across() {
 		return ""
 	}
 	return "if another store of " + d.Name + " still has it, it cannot be created again in this one: put back a backup of this store, then recover it by firn store recover; or, without a backup, stop every process that uses it, and write it with another name and first: N into firn.yaml, with N above every number in use, then: firn series create NEWNAME --kind sequence --new"

@@ -29,8 +29,8 @@ Every other name is a flake of the pool default, unless --kind or --pattern says
            that nobody else on the same store makes the same ids. Ids of two
            series of one pool are never equal either
   sequence  dense numbers: 1, 2, 3. What it has reserved and not printed it hands
-           back, if nobody has reserved more since
-  ticket   the same over several stores, each of which serves alone
+           back, if nobody has reserved more since. In firn.yaml, stores: [URL, URL]
+           spreads it over several stores, each of which serves alone
   document   texts with a date and a counter: docs/documents.md
 
 Without --store that store is a file in your home directory: the ids are unique

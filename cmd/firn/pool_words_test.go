@@ -185,7 +185,7 @@ func TestRecoverHelpIsTrue(t *testing.T) {
 // A pool that was lost with its range gets the workers that firn.yaml or the command names.
 // Where nobody names them, the hint says that the pool then has all.
 func TestEnsureSaysWhichWorkers(t *testing.T) {
-	const all = "with all workers of the layout: if the pool had fewer, name them in that command)"
+	const all = "with all workers of the layout: if the pool had fewer, name them in that command"
 	dir := emptyHome(t)
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
 	mustAll(t, "pool create other --layout js53 --new --workers 15-15")
@@ -198,7 +198,7 @@ func TestEnsureSaysWhichWorkers(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "second.db"))
 	mustAll(t, "pool create other --new --workers 1023-1023")
 	write(t, dir, "firn.yaml", "pools: { default: { workers: 0-31 } }\n")
-	if errs := follows(t, "next", "firn pool ensure default (ids start about 5 min later)", "pool ensure"); strings.Contains(errs, all) {
+	if errs := follows(t, "next", "firn pool ensure default (ids start about 5 min later; add --outage if any process had an outage budget of more than 5 min)", "pool ensure"); strings.Contains(errs, all) {
 		t.Error(errs)
 	}
 	if out, _, _ := called(t, "pool", "show"); !strings.Contains(out, "0-31") {

@@ -28,8 +28,8 @@ func kindHints(f *ui.Failure, e *open.KindError) *ui.Failure {
 		return f.Hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", e.Name, e.Have.Kind)
 	case e.Have.Kind == config.Document:
 		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: document, pattern: %q%s }", e.Name, e.Have.Pattern, zoneKey(e.Have.Zone))
-	case e.Have.Kind == config.Ticket:
-		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: ticket, stores: [URL, URL] }, with the stores that it was created with", e.Name)
+	case e.Have.Stores > 1:
+		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: sequence, stores: [URL, URL] }, with the stores that it was created with", e.Name)
 	default:
 		f.Hint("to draw from the counter, write in firn.yaml: %s: { kind: %s }", e.Name, e.Have.Kind)
 	}

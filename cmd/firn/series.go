@@ -47,7 +47,7 @@ the last date, that a process was granted; it may be unused. CACHE is how many n
 process reserves at a time, RATE is numbers granted per second over the last minute, and BY
 is the process that was granted numbers last.
 
-A ticket of firn.yaml has several stores: name one of them with --store to list its part.
+A sequence with stores in firn.yaml: name one of them with --store to list its part.
 firn doctor checks all of them.`,
 		Example: `  firn series ls
   firn series ls --store sqlite:/var/lib/app/ids.db --json`,
@@ -71,7 +71,7 @@ func newSeriesShow() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show kind, settings and last value of a series",
 		Long: `Show the kind, the settings and the last value of a series, as the store has them. A
-ticket of firn.yaml is shown for each of its stores.`,
+sequence with stores in firn.yaml is shown for each of them.`,
 		Example: `  firn series show orders
   firn series show invoice --json`,
 		Args:              arguments(1, 1),
@@ -98,7 +98,7 @@ ticket of firn.yaml is shown for each of its stores.`,
 }
 
 // countingKinds are the kinds of series that a store has a counter of.
-var countingKinds = []string{config.Sequence, config.Ticket, config.Document}
+var countingKinds = []string{config.Sequence, config.Document}
 
 // A seriesLine is a series as the commands print it: an object with --json, a row of series ls,
 // or facts of series show.
@@ -108,7 +108,7 @@ type seriesLine interface {
 	facts() [][2]string
 }
 
-// A sequenceLine is a sequence, or one store's part of a ticket.
+// A sequenceLine is a sequence, or one store's part of it.
 type sequenceLine struct {
 	Series    string  `json:"series"`
 	Kind      string  `json:"kind"`
@@ -139,7 +139,7 @@ func sequenceLineOf(i sequence.Info) *sequenceLine {
 	}
 	l.OnLossy = onLossy(i.MayRepeat)
 	if i.Stores > 1 {
-		l.Kind, l.Stores, l.Offset = config.Ticket, i.Stores, &i.Offset
+		l.Stores, l.Offset = i.Stores, &i.Offset
 	}
 	if i.Err != nil {
 		l.Error = phrase.WithoutPackage(i.Err.Error())
@@ -309,7 +309,7 @@ func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {
 	})
 }
 
-// onSeries calls f with the store of a series that counts, or with each store of a ticket. The
+// onSeries calls f with the store of a series that counts, or with each store of a sequence over several. The
 // drawing says the kind: that of firn.yaml, or where it does not list the series, of the store.
 func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) error) error {
 	if !config.IsSeriesName(name) {
@@ -339,7 +339,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 	if err := s.Counted(d.Series, one, nil); err != nil {
 		return err
 	}
-	if d.Kind != config.Ticket {
+	if !d.Across() {
 		return withStore(cmd, func(st store.Store) error {
 			if err := open.SameKind(cmd.Context(), st, d.Series); err != nil {
 				return d.explain(err)
@@ -360,7 +360,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 }
 
 // learnKind finds out the kind of a series that firn.yaml does not list. A store's part of a
-// ticket is changed as a sequence is.
+// sequence over several is changed as a sequence is.
 func (d *drawing) learnKind(ctx context.Context, s *settings, st store.Store) error {
 	there, err := open.CounterIn(ctx, st, d.Name)
 	if err != nil {
@@ -369,10 +369,7 @@ func (d *drawing) learnKind(ctx context.Context, s *settings, st store.Store) er
 	if there == nil {
 		return d.nowhere(ctx, st)
 	}
-	d.Kind = there.Kind
-	if d.Kind == config.Ticket {
-		d.Kind = config.Sequence
-	}
+	d.Kind, there.Stores = there.Kind, 0
 	return s.Counted(d.Series, nil, there)
 }
 

@@ -36,7 +36,7 @@ is 3 where the store does not have a series of firn.yaml. If the series is there
 nothing changes, and the exit code is 1.
 
 The settings are those of firn.yaml, or of the flags. For a sequence they are named as those
-of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --cache is CACHE. A ticket of firn.yaml
+of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --cache is CACHE. A sequence of firn.yaml
 is created on all of its stores, which must all answer. To continue a series of another
 system: firn series raise.
 
@@ -139,8 +139,6 @@ func (s *settings) kindToCreate(name string, one *config.Written) (string, error
 	}
 	_, pattern := s.Said("pattern")
 	switch {
-	case one != nil && one.Kind.Text == config.Ticket && said == config.Sequence:
-		return config.Ticket, nil
 	case one != nil && said != "" && said != one.Kind.Text:
 		return "", ui.Bad("--kind %s: series %s is of kind %s, says %s:%d", said, name, one.Kind.Text, s.File.Path, one.Kind.At.Line)
 	case one != nil && one.Kind.Text == config.Flake:
@@ -243,11 +241,7 @@ func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
 			return f
 		}
-		kinds := []string{d.Kind}
-		if d.Kind != config.Document {
-			kinds = []string{config.Sequence, config.Ticket}
-		}
-		if err := otherKind(ctx, st, d.Name, kinds...); err != nil {
+		if err := otherKind(ctx, st, d.Name, d.Kind); err != nil {
 			return err
 		}
 	}
@@ -327,7 +321,7 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 	for i, st := range stores {
 		there, err := open.CounterIn(ctx, st, d.Name)
 		if err != nil || there != nil {
-			return false, err // of a ticket that one store has: to open it says what is wrong
+			return false, err // of a sequence that one store of several has: to open it says what is wrong
 		}
 		lost, err := open.MayHaveLost(ctx, st)
 		if err != nil {

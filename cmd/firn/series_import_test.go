@@ -261,13 +261,16 @@ func TestSeriesImportConfig(t *testing.T) {
 		}
 	}
 
-	write(t, ".", "firn.yaml", "series:\n  t: { kind: ticket, stores: [sqlite:ids.db, sqlite:b.db] }\n")
+	write(t, ".", "firn.yaml", "series:\n  t: { kind: sequence, stores: [sqlite:ids.db, sqlite:b.db] }\n")
+	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "firn.yaml:2 says that it is spread over several stores") {
+		t.Error(got)
+	}
 	var out, errs bytes.Buffer
 	if code := run([]string{"series", "create", "t", "--kind", "sequence"}, strings.NewReader(""), &out, &errs); code != 0 {
 		t.Fatal(errs.String())
 	}
 	write(t, ".", "firn.yaml", "store: sqlite:ids.db\n") // and nobody knows of the ticket
-	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "the series is there, and is a ticket of 2 stores") {
+	if got := m.importsFrom(t, 1, "SELECT 't', 100, 100"); !strings.Contains(got, "the series is there, and is spread over 2 stores") {
 		t.Error(got)
 	}
 	if got := m.firn(t, 0, "series", "ls", "--json", "--config", "firn.yaml"); !strings.Contains(got, `"series":"b","kind":"sequence","granted":"200","cache":100,"rate":0,"first":"201","max":"300"`) {

@@ -111,10 +111,12 @@ func TestServeAnyNameFollowsTheStore(t *testing.T) {
 		}
 	}
 	// What cannot be opened is tried once, and takes nothing from the others.
-	write(t, dir, "tickets.yaml", "store: "+url+"\nseries: { ticket: { kind: ticket, stores: ["+url+", \"sqlite:"+dir+"/b.db\"] } }\n")
+	write(t, dir, "tickets.yaml", "store: "+url+"\nseries: { ticket: { kind: sequence, stores: ["+url+", \"sqlite:"+dir+"/b.db\"] } }\n")
 	firnOn(t, "sqlite:"+dir+"/b.db", 0, "series", "create", "any", "--kind", "sequence")
 	firnOn(t, url, 0, "series", "create", "ticket", "--kind", "sequence", "--config", dir+"/tickets.yaml")
-	s.until("the ticket is refused", func() bool { return strings.Contains(s.log.String(), "the store has a ticket of that name") })
+	s.until("the ticket is refused", func() bool {
+		return strings.Contains(s.log.String(), "a sequence of that name, which is spread over 2 stores")
+	})
 	firnOn(t, url, 0, "series", "ls")
 	if n, err := c.Incr(t.Context(), "video").Result(); err != nil || n != 2 {
 		t.Errorf("INCR video: %d, %v; want 2", n, err)

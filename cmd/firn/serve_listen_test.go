@@ -70,7 +70,7 @@ func TestServePortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := s.code(t); code != 1 || !strings.Contains(s.log.String(), "address already in use") ||
-		!strings.Contains(s.log.String(), "hint: --http with another place, or off") {
+		!strings.Contains(s.log.String(), `"hints":["--http with another place, or off`) {
 		t.Errorf("exit code %d\n%s", code, s.log)
 	}
 	if _, err := os.Stat(store); !errors.Is(err, os.ErrNotExist) {

@@ -22,7 +22,7 @@ import (
 // serving is what can be done about a problem of a server, in one line, or "".
 func (h hinter) serving(p daemon.Problem) string {
 	if p.Store != "" {
-		return lostStoreHint(p.Err, p.Store)
+		return h.lostStore(p.Err, p.Store)
 	}
 	err := p.Err
 	if p.Series == nil {
@@ -186,7 +186,7 @@ func movedFailure(cmd *cobra.Command, e *daemon.MovedError) error {
 	if m.where != "" {
 		where = ", with " + m.where
 	}
-	if next.Kind != config.Ticket { // whose stores are those of the config
+	if !next.Across() { // whose stores are those of the config
 		flag = remedy.StoreFlag(open.StoreText(next.URLs[0]))
 	}
 	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, open.StoresText(next.Series), m.again, flag, where)

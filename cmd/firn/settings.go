@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -27,6 +29,19 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 		return nil, err
 	}
 	return &settings{cmd: cmd, Config: config.New(file, saidByFlags(cmd))}, nil
+}
+
+// longestOutage is the longest outage budget that the settings give any pool; zero: they say none.
+func (s *settings) longestOutage() (longest time.Duration) {
+	if v, ok := s.Said("outage"); ok {
+		longest, _ = time.ParseDuration(v.Text) // one that cannot be read is refused elsewhere
+	}
+	if s.File != nil {
+		for i := range s.File.Pools {
+			longest = max(longest, s.File.Pools[i].Options.Outage)
+		}
+	}
+	return longest
 }
 
 // findConfig finds the config that a command uses: the named one, or the first that

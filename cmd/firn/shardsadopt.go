@@ -38,7 +38,8 @@ second at a time, and up to --wait in all. Inserts wait meanwhile, and none fail
 sequence of the old function is ended, so that it can give no id any more, and left there.
 Who calls the function outside of an insert at that moment may get one error.
 
-Roles that could draw before can afterwards. It may be broken off at any moment and run
+Roles that could draw before can afterwards. The role firn_app gets no right on the tables
+that are there. It may be broken off at any moment and run
 again, and goes on where it was.`,
 		Example: `  firn shard adopt --keys-by mod --count 2000 --server a=postgres://firn@db1/app --dry-run
   firn shard adopt --keys-by none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
@@ -112,6 +113,9 @@ func adoptFailure(err error) *ui.Failure {
 	if errors.Is(err, setup.ErrNoKeys) {
 		return (&ui.Failure{Code: ui.ExitUsage, Err: err}).
 			Hint("--keys-by mod if it is the key modulo the number of shards; hash, range:..., or none if only the program knows")
+	}
+	if errors.As(err, new(*setup.WishError)) {
+		return (&ui.Failure{Code: ui.ExitUsage, Err: err}).Hint("firn shard adopt --help")
 	}
 	f := setupFailure(err)
 	var layout *setup.LayoutError

@@ -209,8 +209,10 @@ func standsText(f move.Move) string {
 			}
 			parts = append(parts, who+move.List(left))
 		}
+	case f.Phase == move.HalfLeft && len(f.Kept) > 0:
+		parts = append(parts, serves(f.Kept)+" on "+f.Source)
 	case f.Phase == move.HalfLeft:
-		parts = append(parts, "shard "+move.List(left))
+		parts = append(parts, fmt.Sprintf("%s has forgotten the move of shard %s", f.Forgot, move.List(left)))
 	default:
 		parts = append(parts, serves(left)+" on "+f.Source)
 	}

@@ -134,7 +134,7 @@ func TestShardsOldCopy(t *testing.T) {
 	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0'); CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id()); INSERT INTO insta0.t DEFAULT VALUES; ANALYZE insta0.t")
 	onDatabase(t, a, "UPDATE firn.shard SET term = 9 WHERE shard = 0")
 	succeed(t, with("reopen a --shards 0 --yes")...)
-	const text, do = "the schema insta0 is an old copy that serves nothing, with about 1 row:", "on server b: SELECT firn.drop_copy(0)"
+	const text, do = "the schema insta0 is an old copy that serves nothing, with about 1 row:", ": firn shard finish 0"
 	for _, words := range []string{"doctor", "doctor --clean", "move 0 --to b", "move 0 --to b --dry-run"} {
 		out, errs, _ := called(t, with(words)...)
 		if said := out + errs; !strings.Contains(said, text) || !strings.Contains(said, do) || strings.Contains(said, "to remove it: ") {
@@ -152,7 +152,10 @@ func TestShardsOldCopy(t *testing.T) {
 	if n := one[int64](t, b, "SELECT count(*) FROM insta0.t"); n != 1 {
 		t.Fatalf("%d rows are left on b", n)
 	}
-	onDatabase(t, b, "SELECT firn.drop_copy(0)")
+	if said := refuse(t, 3, with("finish 0 --yes")...); !strings.Contains(said, "the copy on b has rows that a lacks, which serves: 1001 rows; ") && !strings.Contains(said, "serves: 1001 rows\n") {
+		t.Error(said)
+	}
+	succeed(t, with("finish 0 --yes --drop-rows-of b")...)
 	succeed(t, with("move 0 --to b")...)
 	one[int64](t, b, "SELECT insta0.next_id()")
 	if out, errs, _ := called(t, with("doctor")...); strings.Contains(out, "old copy") {

@@ -80,10 +80,10 @@ func TestShardsBothCopied(t *testing.T) {
 
 	// The old copy on a is the operator's: whoever moves the shard there is told so.
 	said := refuse(t, 3, with("move 0 --to a")...)
-	if !strings.Contains(said, "an old copy that serves nothing") || !strings.Contains(said, "on server a: SELECT firn.drop_copy(0)") {
+	if !strings.Contains(said, "an old copy that serves nothing") || !strings.Contains(said, ": firn shard finish 0") {
 		t.Error(said)
 	}
-	onDatabase(t, a, "SELECT firn.drop_copy(0)")
+	succeed(t, with("finish 0 --yes")...)
 	if _, _, code := called(t, with("move 0 --to a")...); code != 0 {
 		leadsTo(t, with, "reopen a", "move 0 --to a")
 		succeed(t, with("reopen a --yes")...)

@@ -184,7 +184,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 		}
 		level := check.Warn
 		if l.Kind == move.Old {
-			found = append(found, check.Finding{Level: level, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Server, l.Shard)})
+			found = append(found, check.Finding{Level: level, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Shard)})
 			continue
 		}
 		if l.Blocks {

@@ -43,6 +43,10 @@ func newShardsFinish() *cobra.Command {
 up to date until then. It says how large they are and asks, or wants --yes: afterwards the
 shards cannot be taken back. A program that still reads the old copy gets an error.
 
+A copy that firn shard reopen has left, when another server opened the shard, is dropped
+too. Its rows are compared first with those of the server that serves the shard: if that
+server lacks any, or has another content of it, nothing is dropped without --drop-rows-of.
+
 Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
 		Example: `  firn shard finish 17
   firn shard finish 17-40 --yes
@@ -86,8 +90,9 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 	if err != nil {
 		return notBegun(ctx, cmd, moveFailure(err))
 	}
+	var old []move.OldCopy
 	if cmd.Name() == "finish" {
-		if err := o.askToDrop(ctx, cmd, jobs); err != nil {
+		if old, err = o.askToDrop(ctx, cmd, servers, shards, jobs); err != nil {
 			return err
 		}
 	}
@@ -116,7 +121,12 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 			return err
 		}
 	}
-	return printEnded(cmd, all, what)
+	for _, c := range old {
+		if err := c.Drop(ctx, servers, o.options.DropRowsOf); err != nil {
+			return moveFailure(err)
+		}
+	}
+	return printEnded(cmd, all, old, what)
 }
 
 // arrived says which shards abort has left in their moves, because they have changed over. Where
@@ -150,35 +160,51 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 	return nil
 }
 
-// askToDrop says which copies are dropped, and asks. Where one of the shards has no old copy
-// that may be dropped, it refuses before anything is done.
-func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, jobs []move.Job) error {
+// askToDrop says which copies are dropped, and asks. It refuses before anything is done where one of the shards
+// has no old copy that may be dropped. It returns the copies that are in no move any more.
+func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, jobs []move.Job) ([]move.OldCopy, error) {
 	var drops []string
-	for _, l := range jobs {
-		m := move.New(l.Source, l.Target, &o.options)
-		old, err := m.OldCopies(ctx, l.Shards)
-		m.Close()
-		if err != nil {
-			return moveFailure(err)
-		}
-		if len(old) == 0 {
-			continue
-		}
-		bytes, err := check.CopyBytes(ctx, l.Source, old)
-		if err != nil {
-			return err
-		}
+	say := func(on shard.Server, all []int64) error {
+		bytes, err := check.CopyBytes(ctx, on, all)
 		copies := "copy of shard "
-		if len(old) > 1 {
+		if len(all) > 1 {
 			copies = "copies of shards "
 		}
-		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(old), l.Source.Name, phrase.Bytes(bytes)))
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(all), on.Name, phrase.Bytes(bytes)))
+		return err
+	}
+	for _, l := range jobs {
+		m := move.New(l.Source, l.Target, &o.options)
+		all, err := m.OldCopies(ctx, l.Shards)
+		m.Close()
+		if err != nil {
+			return nil, moveFailure(err)
+		}
+		if len(all) == 0 {
+			continue
+		}
+		if err := say(l.Source, all); err != nil {
+			return nil, err
+		}
+	}
+	old, err := move.OldCopies(ctx, servers, func(n int64) bool { return slices.Contains(shards, n) })
+	if err != nil {
+		return nil, moveFailure(err)
+	}
+	for _, c := range old {
+		if err := c.Check(ctx, servers, o.options.DropRowsOf); err != nil {
+			return nil, moveFailure(err)
+		}
+		on := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == c.Server })
+		if err := say(servers[on], []int64{c.Shard}); err != nil {
+			return nil, err
+		}
 	}
 	if len(drops) == 0 || o.yes {
-		return nil
+		return old, nil
 	}
 	question := "This drops " + strings.Join(drops, " and ") + ". Afterwards firn shard revert cannot take them back. Drop them?"
-	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
+	return old, ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
 // An endedLine is a shard whose move has ended, as --json prints it.
@@ -186,16 +212,28 @@ type endedLine struct {
 	Shard int64 `json:"shard"`
 }
 
-// printEnded prints the shards whose moves have ended.
-func printEnded(cmd *cobra.Command, all []int64, what string) error {
+// printEnded prints the shards whose moves have ended, and the copies that were dropped besides.
+func printEnded(cmd *cobra.Command, all []int64, old []move.OldCopy, what string) error {
 	out := cmd.OutOrStdout()
 	if wantsJSON(cmd) {
+		for _, c := range old {
+			all = append(all, c.Shard)
+		}
 		var lines []endedLine
 		for _, n := range all {
 			lines = append(lines, endedLine{n})
 		}
 		return ui.EmitJSON(out, lines...)
 	}
-	_, err := fmt.Fprintf(out, "%s %s\n", phrase.Plural(len(all), "move"), what)
-	return err
+	if len(all) > 0 || len(old) == 0 {
+		if _, err := fmt.Fprintf(out, "%s %s\n", phrase.Plural(len(all), "move"), what); err != nil {
+			return err
+		}
+	}
+	for _, c := range old {
+		if _, err := fmt.Fprintf(out, "the old copy of shard %d on %s dropped\n", c.Shard, c.Server); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 		ui.PrintWarning(cmd.ErrOrStderr(), "server %s: the slot %s keeps WAL, and nobody reads it: if no other subscriber of yours has made it: SELECT pg_drop_replication_slot('%[2]s')", l.Server, l.Name)
 	}
 	slices.Sort(ended)
-	return printEnded(cmd, ended, what)
+	return printEnded(cmd, ended, nil, what)
 }
 
 // agreeGone asks whether the server that --gone names is gone for good. Nobody is asked about

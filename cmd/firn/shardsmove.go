@@ -104,6 +104,9 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return notBegun(ctx, cmd, o.jobsFailure(ctx, servers, err))
 	}
 	if err := o.plan(ctx, cmd, jobs, list); err != nil || o.dry {
+		if err == nil && len(jobs) == 0 && !wantsJSON(cmd) {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "there is nothing to do: they are there")
+		}
 		return notBegun(ctx, cmd, err)
 	}
 	moved, err := o.each(ctx, cmd, move.Split(jobs), (*move.Mover).Move)

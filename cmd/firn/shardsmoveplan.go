@@ -22,7 +22,12 @@ import (
 func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.Job, list string) error {
 	var refused []*move.RefusedError
 	for _, l := range jobs {
-		if len(l.New) == 0 { // it goes on
+		if o.dry {
+			if err := printContinued(cmd.OutOrStdout(), l, wantsJSON(cmd)); err != nil {
+				return err
+			}
+		}
+		if len(l.New) == 0 {
 			continue
 		}
 		p, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.options)
@@ -47,6 +52,19 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.J
 		return refusedMove(together(refused), ". Nothing was changed").Hint(fixThem, "firn shard move "+list+" --to "+o.to+" --dry-run")
 	}
 	return nil
+}
+
+// printContinued prints the shards of a job that are in a move already: the command copies nothing anew.
+func printContinued(out io.Writer, l move.Job, asJSON bool) error {
+	shards := slices.DeleteFunc(slices.Clone(l.Shards), func(n int64) bool { return slices.Contains(l.New, n) })
+	switch {
+	case len(shards) == 0:
+		return nil
+	case asJSON:
+		return ui.EmitJSON(out, movePlanLine{From: l.Source.Name, To: l.Target.Name, Shards: []shardMoveLine{}, Continued: shards})
+	}
+	_, err := fmt.Fprintf(out, "the move of shard %s from %s to %s is not finished: the command continues it\n", move.List(shards), l.Source.Name, l.Target.Name)
+	return err
 }
 
 // together is one refusal of several moves.
@@ -151,6 +169,8 @@ type movePlanLine struct {
 	// What is in the way, and what may be: only a person can judge the notes.
 	Obstacles []obstacleLine `json:"obstacles,omitempty"`
 	Notes     []obstacleLine `json:"notes,omitempty"`
+
+	Continued []int64 `json:"continued,omitempty"` // shards that are in this move already
 }
 
 type shardMoveLine struct {

@@ -43,7 +43,7 @@ as each of the others has to show, and is gone for good, is taken out with --gon
 	}
 	addServers(cmd)
 	addGone(cmd, &gone)
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: a server that --gone names is gone for good")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: a server that --gone names is gone for good, or the database of the server is kept for the old copies in it")
 	return cmd
 }
 
@@ -75,6 +75,12 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	if err := inNoMove(ctx, servers, name, gone); err != nil {
 		return err
 	}
+	var copies []int64
+	if !gone {
+		if copies, err = copiesLeft(ctx, servers, name, yes); err != nil {
+			return err
+		}
+	}
 	opened, err := setup.Open(ctx, servers, true)
 	if err != nil {
 		return setupFailure(err)
@@ -93,7 +99,30 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	if err := r.Run(ctx); err != nil {
 		return setupFailure(err).Hint("firn shard status; then run it again: it goes on where it was")
 	}
-	return printRemoval(cmd, r)
+	return printRemoval(cmd, r, copies)
+}
+
+// copiesLeft returns the shards of which a server has old copies, and refuses the server unless somebody wants
+// to keep them there: rows of them may be nowhere else.
+func copiesLeft(ctx context.Context, servers []shard.Server, name string, keep bool) ([]int64, error) {
+	old, err := move.OldCopies(ctx, servers, func(int64) bool { return true })
+	if err != nil {
+		return nil, setupFailure(err)
+	}
+	var shards []int64
+	for _, c := range old {
+		if c.Server == name {
+			shards = append(shards, c.Shard)
+		}
+	}
+	slices.Sort(shards)
+	if len(shards) == 0 || keep {
+		return shards, nil
+	}
+	list := move.List(shards)
+	return nil, ui.Failed("server %s has an old copy of shard %s, and nobody has compared its rows with those of the server that serves the shard", name, list).
+		Hint("to drop the copy, after a comparison: firn shard finish %s", list).
+		Hint("to keep the copy in the database of %s, and take the server out all the same: --yes", name)
 }
 
 // inNoMove refuses a server that a move is not finished of.
@@ -154,11 +183,13 @@ func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, err
 	return nil, f
 }
 
-func printRemoval(cmd *cobra.Command, r *setup.Removal) (err error) {
+func printRemoval(cmd *cobra.Command, r *setup.Removal, copies []int64) (err error) {
 	out := cmd.OutOrStdout()
 	switch {
 	case wantsJSON(cmd):
 		return json.NewEncoder(out).Encode(removalLine{r.Server, r.Member})
+	case r.Member && len(copies) > 0:
+		_, err = fmt.Fprintf(out, "server %s is no longer in the cluster: take it out of firn.yaml and of your programs. Keep its database: it has an old copy of shard %s, with rows that may be nowhere else\n", r.Server, move.List(copies))
 	case r.Member:
 		_, err = fmt.Fprintf(out, "server %s is no longer in the cluster: take it out of firn.yaml and of your programs, then stop it\n", r.Server)
 	default:

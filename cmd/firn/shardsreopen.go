@@ -38,9 +38,10 @@ address. That the old primary is gone nobody can ask: you say so. The server is 
 serves the shards that are open elsewhere.
 
 A copy of which nobody knows that it has all rows of a shard is not opened: a standby or a
-backup of the server that had it last has more. If there is none any more, --incomplete
-opens the shards of --shards with the rows that are there. The others are lost; no id is
-given again. Sequences of your own may be behind: look at them before programs write.
+backup of the server that had it last has more. If a move of a shard is not finished, both
+servers have a copy of it: all rows of the two are compared, and a copy that lacks rows
+of the other one is not opened. --incomplete opens the shards of --shards with the rows
+that are there. The others are lost, or stay in the other copy; no id is given again. Sequences of your own may be behind: look at them before programs write.
 
 Ids start above the latest clock of this host and all servers, plus --margin. Give a longer
 margin if the ids of the server that was lost were further ahead of its clock (firn shard
@@ -126,7 +127,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 
 // options are the flags.
 func (o *shardsReopen) options() setup.ReopenOptions {
-	options := setup.ReopenOptions{Gone: o.gone, Margin: o.margin, Incomplete: o.incomplete}
+	options := setup.ReopenOptions{Gone: o.gone, Margin: o.margin, Incomplete: o.incomplete, Compare: move.Compare}
 	if len(o.shards.ranges) > 0 {
 		options.Asked = o.shards.has
 	}
@@ -213,10 +214,34 @@ func backHint(server string) string {
 	return fmt.Sprintf("start server %s, or put its standby or backup in its place, then: firn shard reopen %[1]s", server)
 }
 
+// opens is the command that opens shards on a server, with a flag that claims something, or without one.
+func (o *shardsReopen) opens(server string, n int64, more []int64, claim string) string {
+	do := fmt.Sprintf("firn shard reopen %s --shards %s%s", server, move.List(append([]int64{n}, more...)), claim)
+	for _, name := range o.gone {
+		do += " --gone " + phrase.ShellWord(name)
+	}
+	return do
+}
+
+// lacksFailure is the error of shards of which another server has a copy with more rows.
+func (o *shardsReopen) lacksFailure(e *setup.LacksError) *ui.Failure {
+	f := ui.Failed("%w", e)
+	if !e.Superset {
+		f = f.Hint("each of the two servers has rows that the other one lacks. Before you open either, look for a newer backup or a standby of %s", e.Server)
+	}
+	return f.Hint("to open the copy on %s: %s", e.Other, o.opens(e.Other, e.Shard, e.More, "")).
+		Hint("sequences of your own may be behind on %s: compare them with the rows before programs write there", e.Other).
+		Hint("if the rows that %s lacks are not needed: %s. The copy on %s stays until you drop it", e.Server, o.opens(e.Server, e.Shard, e.More, " --incomplete"), e.Other)
+}
+
 // failure is the error of a shard that is not opened, with what to do about it, or nil.
 func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	if err == nil {
 		return nil
+	}
+	var lacks *setup.LacksError
+	if errors.As(err, &lacks) {
+		return o.lacksFailure(lacks)
 	}
 	var incomplete *setup.IncompleteError
 	var nothing *setup.NothingError
@@ -231,10 +256,7 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 		}
 	}
 	if incomplete != nil {
-		again := fmt.Sprintf("firn shard reopen %s --shards %s --incomplete", plan.Server, move.List(append([]int64{incomplete.Shard}, incomplete.More...)))
-		for _, name := range o.gone {
-			again += " --gone " + phrase.ShellWord(name)
-		}
+		again := o.opens(plan.Server, incomplete.Shard, incomplete.More, " --incomplete")
 		return ui.Failed("%w", err).Hint("%s", backHint(incomplete.MovedTo)).
 			Hint("if it has neither, rows that are not on %s are lost; to open the rows that %[1]s has: %s", plan.Server, again)
 	}

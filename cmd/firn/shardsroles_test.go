@@ -72,6 +72,15 @@ func TestShardsOtherRole(t *testing.T) {
 			}
 		}
 	}
+	// The owner applies files to the other shards, and is told which move keeps them from shard 0.
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE u (n integer)")
+	said := refuse(t, 1, with("apply "+dir, flags)...)
+	for _, want := range []string{"the move of shard 0 from a to b is not finished, so no file is applied there now; first, ", "a=postgres://SUPERUSER@127.0.0.1:", "finish the moves, or give them up", "3 shards are complete"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("firn shard apply does not say %q:\n%s", want, said)
+		}
+	}
 	if said := refuse(t, 1, with("abort 0", super)...); !strings.Contains(said, "firn: error: shard 0 has moved to b") || !slices.Equal(toldMoves(said), []string{"finish 0", "revert 0"}) {
 		t.Errorf("firn shard abort 0 of what has arrived:\n%s", said)
 	}

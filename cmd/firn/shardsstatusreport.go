@@ -72,7 +72,7 @@ type moveStatus struct {
 
 func newMoveStatus(f move.Move, h hinter) moveStatus {
 	l := moveStatus{
-		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Phase), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
+		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Stage()), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
 		Since: f.Began.UTC(), Problem: f.Problem, Do: h.compose(nextText(f)),
 	}
 	if rowsKnown(f) {
@@ -95,7 +95,7 @@ func printMoves(out io.Writer, moves []move.Move, h hinter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nMOVING\tFROM\tTO\tPHASE\tROWS (ABOUT)\tBEHIND\tFOR\t")
 	for _, f := range moves {
-		phase, rows, behind := string(f.Phase), "?", "?"
+		phase, rows, behind := string(f.Stage()), "?", "?"
 		if rowsKnown(f) {
 			rows = fmt.Sprintf("%d of %d", f.Rows, f.RowsTotal)
 		}

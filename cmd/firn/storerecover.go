@@ -41,7 +41,7 @@ worker from its process: no ids for the longest outage budget, 5m or --outage or
 pool was created with, and 10s more. No clock says how far a counter had come, so
 sequences, tickets and documents leave out --numbers N, and go on at once. N is a count: at least
 the highest number in use less the highest that the store still knows as granted, which the
-command prints of sequences. A ticket over k stores moves on by k times N.
+command prints of sequences. A sequence over k stores moves on by k times N.
 
 Stop every process that uses the store before, and start them after: they wait until ids
 start. If the store is a SQLite file, the file at the path is accepted. Where there is no
@@ -126,12 +126,7 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 	// Too little would let ids repeat. So only who says so here has less than the
 	// default: a variable is about one process, and others had what they had.
 	if r.said = saidBy(f); !r.said {
-		r.outage = max(r.outage, pool.DefaultOutage)
-		if set.File != nil {
-			for i := range set.File.Pools {
-				r.outage = max(r.outage, set.File.Pools[i].Options.Outage)
-			}
-		}
+		r.outage = max(pool.DefaultOutage, set.longestOutage())
 	}
 	return nil
 }

@@ -82,9 +82,9 @@ func missingDirectory(e *sqlite.MissingDirectoryError) *ui.Failure {
 		Hint("only if there never was a store: mkdir -p %s", phrase.ShellWord(e.Dir))
 }
 
-// lostStoreHint is what to do about a store that lost writes or is another one, for a log: it names
+// lostStore is what to do about a store that lost writes or is another one, for a log: it names
 // the store, as people read a log in another shell.
-func lostStoreHint(err error, url string) string {
+func (h hinter) lostStore(err error, url string) string {
 	f := ui.Failed("%w", err)
 	var copied *sqlite.CopyError
 	var other *store.OtherStoreError
@@ -96,5 +96,5 @@ func lostStoreHint(err error, url string) string {
 	default:
 		hintLost(f, url, "stop all processes that use it, then: "+remedy.Recover(url, false))
 	}
-	return hinter{}.line(f)
+	return h.line(f)
 }

@@ -30,7 +30,7 @@ func (f *numbersFlag) Set(s string) error { *f = append(*f, s); return nil }
 
 // addNumbers adds --numbers.
 func addNumbers(cmd *cobra.Command) {
-	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of sequences, tickets and documents: more than any of them can have lost; SERIES=N, once for each: of this one")
+	cmd.Flags().Var(&numbersFlag{}, "numbers", "by how much to raise the counters of sequences and documents: more than any of them can have lost; SERIES=N, once for each: of this one")
 }
 
 // A skipped is how many numbers counters leave out.

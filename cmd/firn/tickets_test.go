@@ -19,7 +19,7 @@ func TestTicketHintsNameTheStore(t *testing.T) {
 	a := filepath.Join(dir, "a.db")
 	write(t, dir, "firn.yaml", `store: sqlite:ids.db
 series:
-  tickets: { kind: ticket, stores: [sqlite:a.db, sqlite:b.db] }
+  tickets: { kind: sequence, stores: [sqlite:a.db, sqlite:b.db] }
 `)
 	doctor := func(want ...string) {
 		t.Helper()
@@ -64,7 +64,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 	config := func(series string) {
 		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { "+series+", stores: [sqlite:a.db, sqlite:b.db] } }\n")
 	}
-	config("bill: { kind: ticket")
+	config("bill: { kind: sequence")
 	mustAll(t, "series create bill --kind sequence", "next -n 30 bill")
 	for _, name := range []string{"b.db", ".b.db.id"} {
 		if err := os.Remove(name); err != nil {
@@ -83,7 +83,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 			t.Errorf("%s: the hint that is refused comes first: %s", args, text)
 		}
 	}
-	config("bill2: { kind: ticket, first: 1000")
+	config("bill2: { kind: sequence, first: 1000")
 	mustAll(t, "series create bill2 --kind sequence --new")
 	for range 3 {
 		if out, errs, code := called(t, "next", "bill2"); code != 0 || len(strings.TrimSpace(out)) != 4 {
@@ -93,7 +93,7 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 }
 
 // ticketLines are a firn.yaml with a ticket over two files, beside a store of its own.
-const ticketLines = "store: sqlite:ids.db\nseries:\n  tick: { kind: ticket, stores: [sqlite:a.db, sqlite:b.db] }\n"
+const ticketLines = "store: sqlite:ids.db\nseries:\n  tick: { kind: sequence, stores: [sqlite:a.db, sqlite:b.db] }\n"
 
 // A file of a ticket that was moved away with its hidden file is not made anew, and no hint about it
 // leads to another main store: FIRN_STORE replaces the store of every other series.

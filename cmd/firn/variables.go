@@ -182,6 +182,7 @@ func prepare(cmd *cobra.Command, _ []string) error {
 	if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) {
 		return nil // a shell asks, while somebody types
 	}
+	err := fromEnvironment(cmd)
 	if m, ok := cmd.ErrOrStderr().(*ui.Messages); ok {
 		m.AsJSON = wantsJSON(cmd)
 	}
@@ -195,7 +196,7 @@ func prepare(cmd *cobra.Command, _ []string) error {
 		ctx, _ := ui.UntilSignal(cmd.Context()) // its end is that of run
 		cmd.SetContext(ctx)
 	}
-	return fromEnvironment(cmd)
+	return err
 }
 
 // noFlagAsValue returns an error where a flag took the next flag as its value: its own value is

@@ -20,10 +20,8 @@ func CounterIn(ctx context.Context, st store.Store, name string) (*config.Counte
 	numbers, err := sequence.Show(ctx, st, name)
 	var noNumbers *sequence.MissingError
 	switch {
-	case err == nil && numbers.Stores > 1:
-		return &config.Counter{Kind: config.Ticket}, nil
 	case err == nil:
-		return &config.Counter{Kind: config.Sequence}, nil
+		return &config.Counter{Kind: config.Sequence, Stores: numbers.Stores}, nil
 	case !errors.As(err, &noNumbers):
 		return nil, err
 	}
@@ -117,15 +115,24 @@ func counterNames(ctx context.Context, st store.Store) (names []string, err erro
 	return names, nil
 }
 
-// A KindError says that the store has a counter of another kind.
+// A KindError says that the store has a counter of another kind, or a sequence that is spread over
+// several stores where the series is in one, or the other way round.
 type KindError struct {
 	Name   string
 	Want   string // the kind of the series
+	Across bool   // the series is spread over several stores
 	Have   config.Counter
 	Listed bool // the series is in firn.yaml
 }
 
 func (e *KindError) Error() string {
+	switch {
+	case e.Want != e.Have.Kind:
+	case e.Across:
+		return fmt.Sprintf("series %s cannot be spread over several stores: this store has a sequence of that name for itself", e.Name)
+	default:
+		return fmt.Sprintf("series %s cannot be in one store: the store has a part of a sequence of that name, which is spread over %d stores", e.Name, e.Have.Stores)
+	}
 	return fmt.Sprintf("series %s cannot be of kind %s: the store has a %s of that name", e.Name, e.Want, e.Have.Kind)
 }
 
@@ -135,8 +142,8 @@ func (*KindError) Retryable() bool { return false }
 // SameKind returns an error if a store has a counter of the series' name and of another kind.
 func SameKind(ctx context.Context, st store.Store, d *config.Series) error {
 	there, err := CounterIn(ctx, st, d.Name)
-	if err != nil || there == nil || there.Kind == d.Kind {
+	if err != nil || there == nil || there.Kind == d.Kind && (there.Stores > 1) == d.Across() {
 		return err
 	}
-	return &KindError{Name: d.Name, Want: d.Kind, Have: *there, Listed: d.Listed}
+	return &KindError{Name: d.Name, Want: d.Kind, Across: d.Across(), Have: *there, Listed: d.Listed}
 }

@@ -30,7 +30,7 @@ type Options struct {
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
 type Series struct {
 	Lease   *lease.Lease     // of a flake
-	Numbers *sequence.Series // of a sequence or a ticket
+	Numbers *sequence.Series // of a sequence
 	Texts   *document.Series // of a document
 	Began   bool             // opening it has created the counter, or the first pool of a file
 }
@@ -73,12 +73,13 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 		options := d.Options.Document
 		options.Logger = o.Logger
 		s.Texts, err = document.Open(ctx, stores[0], d.Name, &options)
-	case config.Ticket:
-		options := o.numbers(d)
-		s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
 	default:
 		options := o.numbers(d)
-		s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
+		if d.Across() {
+			s.Numbers, err = sequence.OpenAcross(ctx, stores, d.Name, &options)
+		} else {
+			s.Numbers, err = sequence.Open(ctx, stores[0], d.Name, &options)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func lacking(ctx context.Context, d *config.Series, st store.Store) error {
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
 // that was mistyped is a counter of its own.
 func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, error) {
-	if d.Kind != config.Sequence && d.Kind != config.Document {
+	if d.Kind == config.Flake || d.Across() {
 		return false, nil
 	}
 	durability, err := stores[0].Durability(ctx)

@@ -13,7 +13,7 @@ func TestNamesStore(t *testing.T) {
 		"series: { photo: { kind: flake } }\n": false,
 		"# store: sqlite:ids.db\n":             false,
 		"  # the store is the default file\n":  false,
-		"series:\n  t: { kind: ticket, stores: [sqlite:/a.db, sqlite:/b.db] }\n": false,
+		"series:\n  t: { kind: sequence, stores: [sqlite:/a.db, sqlite:/b.db] }\n": false,
 		"pools: { a: { outage: 5m } } # while the store is away\n":               false,
 		"series: { store: { kind: flake } }":                                     false,
 		"series:\n  store: { kind: flake }\n":                                    false,

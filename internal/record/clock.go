@@ -19,7 +19,7 @@ type ClockError struct {
 }
 
 func (e *ClockError) Error() string {
-	return "store: " + e.Reason() + "; set the one that is wrong, and call again"
+	return e.Reason() + "; set the one that is wrong, and call again"
 }
 
 // Reason is Error without what to do next.
@@ -32,7 +32,7 @@ func (e *ClockError) Reason() string {
 	if ahead < time.Second {
 		unit = time.Millisecond
 	}
-	return fmt.Sprintf("this host's clock (%s) is %s %s the store's (%s), and at most %s is safe: one of the two is wrong",
+	return fmt.Sprintf("store: this host's clock (%s) is %s %s the store's (%s), and at most %s is safe: one of the two is wrong",
 		e.Host.UTC().Format(time.RFC3339), ahead.Round(unit), word, e.Store.UTC().Format(time.RFC3339), e.Skew)
 }
 

@@ -20,7 +20,7 @@ func Lost(err error, url, text string) []string {
 	case ok && !IsFile(path):
 		return NoFile(url, Backup(url))
 	case ok && IsEmpty(path):
-		return []string{Backup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + StoreFlag(url) + " --lost"}
+		return []string{Backup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + StoreFlag(url) + " --lost (" + ifLonger + ")"}
 	case ok && lostWhileOpen(err) && inOrder(path):
 		return []string{restart, "only if they stop again: " + text}
 	}
@@ -82,5 +82,5 @@ func NoFile(url, backup string) []string {
 
 // LostForGood is what to do about a file that is lost, and of which there is no backup.
 func LostForGood(url string) string {
-	return "only if the file is gone for good, with all its copies, and was not moved: firn store recover" + StoreFlag(url) + " --lost"
+	return "only if the file is gone for good, with all its copies, and was not moved: firn store recover" + StoreFlag(url) + " --lost (" + ifLonger + ")"
 }

@@ -32,9 +32,9 @@ func Setting(from map[string]string, name string) string {
 // could repeat the ids of a pool in another store.
 func EnsureNote(from map[string]string) string {
 	if at := from["workers"]; at != "" && at != config.Default {
-		return " (ids start about 5 min later)"
+		return " (" + startsLater + addOutage + ")"
 	}
-	return " (ids start about 5 min later, and with all workers of the layout: if the pool had fewer, name them in that command)"
+	return " (" + startsLater + ", and with all workers of the layout: if the pool had fewer, name them in that command" + addOutage + ")"
 }
 
 // Beside says how a pool of that name can be had beside the others.
@@ -67,7 +67,7 @@ func Beside(e *open.CrowdedError, name string, from map[string]string) string {
 	default:
 		return text + fmt.Sprintf("No worker is left for it with this layout. Only if their ids never meet in one table, queue or cache: firn pool ensure %s --may-repeat %s%s", word, strings.Join(words, " --may-repeat "), EnsureNote(from))
 	}
-	text += fmt.Sprintf("this database was restored, or you are not sure: firn pool ensure %s --workers %s%s (ids start about 5 min later). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --workers %s%s --new",
+	text += fmt.Sprintf("this database was restored, or you are not sure: firn pool ensure %s --workers %s%s ("+startsLater+addOutage+"). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --workers %s%s --new",
 		word, workers, flag, name, word, workers, flag)
 	if at := from["workers"]; at != "" && at != config.Default {
 		text += fmt.Sprintf(". And write %s in %s", workers, Setting(from, "workers"))

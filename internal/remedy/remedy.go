@@ -6,6 +6,7 @@ package remedy
 
 import (
 	"strings"
+	"time"
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/store/open"
@@ -20,10 +21,33 @@ func Recover(url string, counters bool) string {
 		command, note = "firn store recover --store URL", MaskedNote
 	}
 	if counters {
-		return command + " --numbers N, with N for its sequences, tickets and documents: " + n + note
+		return command + " --numbers N, with N for its sequences, tickets and documents: " + n + addOutage + note
 	}
-	return command + " (if the store has sequences, tickets or documents, add --numbers N, with N " + n + ")" + note
+	return command + " (if the store has sequences, tickets or documents, add --numbers N, with N " + n + addOutage + ")" + note
 }
+
+// A command that makes a pool or a store safe waits until processes of before cannot issue ids any
+// more. How long that is nothing in a lost store tells, and too little makes ids repeat. Whoever
+// knows a budget of more than 5 min says it by [Outage].
+const (
+	startsLater = "ids start about 5 min later"
+	ifLonger    = "add --outage if any process had an outage budget of more than 5 min"
+	addOutage   = "; " + ifLonger
+)
+
+// Outage makes what follows a command say what comes of --outage, which the command has.
+func Outage(text string, outage time.Duration) string {
+	text = strings.NewReplacer(addOutage, "", " ("+ifLonger+")", "").Replace(text)
+	minutes := strings.TrimSuffix(phrase.Duration(outage), "m") + " min"
+	if outage%time.Minute != 0 || outage >= time.Hour {
+		minutes = phrase.Duration(outage)
+	}
+	return strings.Replace(text, startsLater, "ids start about "+minutes+" later", 1)
+}
+
+// WrongClock is what to do about two clocks that differ. To set the one that is right would be
+// the worse mistake, so it names none.
+const WrongClock = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"
 
 // Counter is what to do about a counter that stands still because its store may have lost its
 // last numbers. Counters is that of [Recover].
@@ -60,7 +84,3 @@ func StoreFlag(url string) string {
 	}
 	return " --store " + phrase.ShellWord(url)
 }
-
-// Clocks is what to do about two clocks that differ. To set the one that is right would be the
-// worse mistake, so the text names none.
-const Clocks = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"

@@ -34,7 +34,7 @@ var arrows = []rule{
 	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
-	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "pool"}},
+	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/opening", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/block", "internal/dated", "internal/nearest", "internal/record"}},
 	{pkg: "plan", ours: []string{"."}},
@@ -97,7 +97,8 @@ var arrows = []rule{
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
-	{pkg: "internal/holder", ours: []string{".", "store", "internal/term", "pool"}},
+	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/opening", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "internal/dated", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	driver "github.com/firn-id/firn/internal/holder"
+	"github.com/firn-id/firn/internal/opening"
 	"github.com/firn-id/firn/internal/term"
 	operator "github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -203,7 +203,7 @@ func (w *world) twin() {
 // open opens the pool as package lease does. An embedded store's first pool is created with
 // few workers, not all: they are to meet.
 func (h *holder) open() {
-	opening := driver.Opening{
+	how := opening.Opening{
 		Pool: h.pool.name, Layout: h.rules.Layout,
 		Create: operator.Options{
 			Layout: h.rules.Layout, Outage: h.w.rules.Outage, First: h.pool.range0.First,
@@ -212,12 +212,12 @@ func (h *holder) open() {
 		Saved: h.saved,
 	}
 	if h.w.mutant.anyLayout {
-		opening.Layout = firn.Layout{}
+		how.Layout = firn.Layout{}
 	}
 	var seen term.View
 	asked := h.now().Boot
 	h.w.do(&errand{by: h.process, what: h.name + " opens"}, func(ctx context.Context, s store.Store) (err error) {
-		seen, _, err = opening.Open(ctx, s, asked)
+		seen, _, err = how.Open(ctx, s, asked)
 		return err
 	}, func(err error) { h.opened(seen, err) })
 }
@@ -241,7 +241,7 @@ func (h *holder) opened(seen term.View, err error) {
 		h.w.missed(h.pool)
 		h.refused(err)
 		return
-	case err != nil && driver.Answered(err):
+	case err != nil && opening.Answered(err):
 		h.refused(err)
 		return
 	case err != nil:

@@ -176,6 +176,9 @@ func (p *Plan) configured(m *Import) error {
 		if m.Unnamed = one == nil; !m.Unnamed && one.Kind.Text != config.Sequence {
 			return fmt.Errorf("%s:%d says that it is a %s", f.Path, one.Kind.At.Line, one.Kind.Text)
 		}
+		if one != nil && one.Across() {
+			return fmt.Errorf("%s:%d says that it is spread over several stores", f.Path, one.Kind.At.Line)
+		}
 	}
 	if err := p.Settings.Counted(d, one, nil); err != nil {
 		return err
@@ -213,7 +216,7 @@ func (p *Plan) compare(m *Import) error {
 	}
 	switch used := !i.At.IsZero(); {
 	case i.Stores > 1:
-		return fmt.Errorf("the series is there, and is a ticket of %d stores", i.Stores)
+		return fmt.Errorf("the series is there, and is spread over %d stores", i.Stores)
 	case i.Increment != 1:
 		return fmt.Errorf("the series is there, with an increment of %d", i.Increment)
 	case i.Strict != m.options.Strict:

@@ -32,19 +32,24 @@ func (*LayoutError) Retryable() bool { return false }
 // by opening it: the store may have lost a pool whose ids are in use.
 type MissingPoolError struct {
 	Pool     string
-	Pools    []string // that the store has; empty where it was not asked
-	Creating bool     // it is being created at this moment, or that was broken off
+	Pools    []string      // that the store has; empty where it was not asked
+	Creating bool          // it is being created at this moment, or that was broken off
+	Outage   time.Duration // budget of the process that looked for it; zero means 5 min, or not known
 }
 
 func (e *MissingPoolError) Error() string {
-	next := "if your other programs use another store, open that one; if the pool never existed, run once: firn pool create %[1]s --store URL; if you are not sure: firn pool ensure %[1]s --store URL"
-	if e.Creating {
-		return e.Reason() + fmt.Sprintf("; call again in a minute, and if nobody is creating it, run once: firn pool ensure %s --store URL", e.Pool)
+	ensure := "firn pool ensure " + e.Pool + " --store URL" + LongerOutage(e.Outage, "")
+	switch {
+	case e.Creating:
+		return e.Reason() + "; call again in a minute, and if nobody is creating it, run once: " + ensure
+	case len(e.Pools) > 0:
+		longer := ""
+		if e.Outage > OutageDurable {
+			longer = LongerOutage(e.Outage, "")
+		}
+		return e.Reason() + ": set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool " + e.Pool + " --store URL" + longer
 	}
-	if len(e.Pools) > 0 {
-		next = "set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool %s --store URL"
-	}
-	return e.Reason() + ": " + fmt.Sprintf(next, e.Pool)
+	return e.Reason() + ": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create " + e.Pool + " --store URL; if you are not sure: " + ensure
 }
 
 // Reason is Error without what to do next.
@@ -56,6 +61,25 @@ func (e *MissingPoolError) Reason() string {
 		return fmt.Sprintf("lease: the store has no pool %q; it has: %s", e.Pool, strings.Join(e.Pools, ", "))
 	}
 	return fmt.Sprintf("lease: the store has no pool %q", e.Pool)
+}
+
+// LongerOutage ends a command that reckons how long earlier processes may issue ids, which is 5 min
+// unless the command says more: with the budget that this process has, if that is more, or else with
+// a note, to which more may be added.
+func LongerOutage(outage time.Duration, more string) string {
+	if outage <= OutageDurable {
+		return " (add --outage if any process of the pool had an outage budget of more than 5 min" + more + ")"
+	}
+	flag := outage.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(flag, zero) {
+			flag = flag[:len(flag)-2]
+		}
+	}
+	if more != "" {
+		more = " (" + strings.TrimPrefix(more, "; ") + ")"
+	}
+	return " --outage " + flag + more
 }
 
 // Retryable is false; see firn.Retryable.

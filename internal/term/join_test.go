@@ -31,17 +31,17 @@ func TestMissingPool(t *testing.T) {
 		x := newScript(t)
 		x.forgetAll()
 		x.rules.LocalClock = embedded
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL (add --outage if any process of the pool had an outage budget of more than 5 min)`)
 
 		p := term.NewPool("two", firn.Default(), term.Range{Last: 15}, time.Minute)
 		x.write(term.KeyPool("pool"), p.Encode())
-		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: somebody is creating it, or was interrupted; call again in a minute, and if nobody is creating it, run once: firn pool ensure pool --store URL`)
+		a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: pool "pool" is not created yet: somebody is creating it, or was interrupted; call again in a minute, and if nobody is creating it, run once: firn pool ensure pool --store URL (add --outage if any process of the pool had an outage budget of more than 5 min)`)
 		var missing *term.MissingPoolError
 		if !errors.As(a.s.Err, &missing) || !missing.Creating {
 			t.Errorf("%#v", a.s.Err)
 		}
 		x.write(term.KeyPool("pool"), p.Void().Encode())
-		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL`)
+		x.actor("a").until(term.Refused).fails(term.Refused, `lease: the store has no pool "pool": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create pool --store URL; if you are not sure: firn pool ensure pool --store URL (add --outage if any process of the pool had an outage budget of more than 5 min)`)
 		p, err := p.Above(0, "").Use(term.Range{Last: 15}, firn.Default())
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestOtherStore(t *testing.T) {
 		t.Errorf("the record says %q", p.Store)
 	}
 	x.identity = "there"
-	text := `store: pool "pool" belongs to another store: this one is there, and the record was made in here, so this is a copy, a restored dump, or was moved; use the other one, or, only if that is gone for good, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has sequences, tickets or documents)`
+	text := `store: pool "pool" belongs to another store: this one is there, and the record was made in here, so this is a copy, a restored dump, or was moved; use the other one, or, only if that is gone for good, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has sequences, tickets or documents, and --outage if any process had an outage budget of more than 5 min)`
 	x.actor("c").until(term.Refused).fails(term.Refused, text)
 
 	x.identity = "here"

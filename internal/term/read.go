@@ -45,7 +45,7 @@ func (s State) readPool(r *Rules, now Now, rec store.Record) (State, Action) {
 		if s.poolID != "" {
 			return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "its record is missing"})
 		}
-		return s.end(Refused, &MissingPoolError{Pool: r.Pool})
+		return s.end(Refused, &MissingPoolError{Pool: r.Pool, Outage: r.Outage})
 	}
 	p, err := ReadPool(rec)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s State) readPool(r *Rules, now Now, rec store.Record) (State, Action) {
 	case p.Elsewhere(here):
 		return s.elsewhere(r, p, here)
 	case p.Workers == "":
-		return s.end(Refused, &MissingPoolError{Pool: r.Pool, Creating: p.Reserved != ""})
+		return s.end(Refused, &MissingPoolError{Pool: r.Pool, Creating: p.Reserved != "", Outage: r.Outage})
 	case p.Layout != r.Layout.String():
 		return s.end(Refused, &LayoutError{Pool: r.Pool, Have: p.Layout, Want: r.Layout.String()})
 	}

@@ -123,7 +123,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 		return d
 	}
 	for _, in := range numbers {
-		// A ticket, and a record of a later firn, cannot be opened: the series says so.
+		// A part of a sequence over several stores, and a record of a later firn, cannot be opened: the series says so.
 		if d := add(in.Name, config.Sequence); d != nil {
 			d.Options.Sequence.MayRepeat = in.MayRepeat
 		}

@@ -115,7 +115,7 @@ func (d *outlet) joinStores(users []*sharedStore, now *flowing) (part func(), er
 		err = errors.Join(err, u.join(members[i]))
 	}
 	now.ended = func() error { return nil }
-	now.heed = func(error) {} // of a ticket nobody knows which store it is about
+	now.heed = func(error) {} // of a sequence over several stores nobody knows which store it is about
 	if len(users) == 1 {
 		now.heed = func(err error) {
 			if err != nil {

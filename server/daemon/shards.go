@@ -77,7 +77,7 @@ func shardMoves(ctx context.Context, servers []shard.Server) *console.Shards {
 	all := &console.Shards{Err: err}
 	for _, f := range moves {
 		all.Moves = append(all.Moves, console.ShardMove{
-			From: f.Source, To: f.Target, Shards: f.Shards, List: move.List(f.Shards), Moved: len(f.Moved), Phase: string(f.Phase),
+			From: f.Source, To: f.Target, Shards: f.Shards, List: move.List(f.Shards), Moved: len(f.Moved), Phase: string(f.Stage()),
 			Rows: f.Rows, Total: f.RowsTotal, Lag: f.Unapplied, Since: f.Began, Problem: f.Problem,
 		})
 	}

@@ -170,13 +170,13 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM firn.check_kept(firn.lock_shard(shard, term, attempt));
 	DELETE FROM firn.move AS x WHERE x.shard = discard.shard;
-	PERFORM firn.drop_copy(shard);
+	PERFORM firn.drop_copy(shard, true);
 END $$;
 
 -- Drops the copy of a shard that another server serves, with all that firn knows of the copy.
--- Who calls this knows that its rows are not needed. A schema without the shard's generators is
--- no copy of it, and stays: it is somebody's.
-CREATE OR REPLACE FUNCTION firn.drop_copy(shard integer) RETURNS void LANGUAGE plpgsql
+-- Compared says that the server that serves the shard has all rows of the copy, or that the others
+-- are not needed. A schema without the shard's generators is no copy of it, and stays: it is somebody's.
+CREATE OR REPLACE FUNCTION firn.drop_copy(shard integer, compared boolean DEFAULT false) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
@@ -186,6 +186,9 @@ BEGIN
 		RAISE EXCEPTION 'firn: the schema of shard % is no old copy: nothing here says that another server serves the shard', shard USING ERRCODE = 'ID007';
 	ELSIF EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard) THEN
 		RAISE EXCEPTION 'firn: a move needs the copy of shard %', shard USING ERRCODE = 'ID007', HINT = 'firn shard status';
+	ELSIF NOT compared THEN
+		RAISE EXCEPTION 'firn: the copy of shard % may have rows that the server lacks which serves the shard', shard USING ERRCODE = 'ID007',
+			HINT = format('to drop the copy after a comparison: firn shard finish %s', shard);
 	END IF;
 	PERFORM firn.check_droppable(s.schema);
 	IF EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = s.shard AND c.relnamespace = to_regnamespace(quote_ident(s.schema))) THEN

@@ -50,8 +50,38 @@ SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.load
 		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
 FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
 
+// knownSQL is as much as a role may read that owns the shards and not the move, which a superuser began.
+const knownSQL = `
+SELECT m.batch, m.source, m.target, m.shard, m.began, s.state = 'open' AND firn.is_here(s)
+FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
+
+// knownMoves are the batches that a server knows, with which shards it serves, and nothing else.
+func knownMoves(ctx context.Context, c *pgx.Conn) map[string]*account {
+	said := make(map[string]*account)
+	rows, err := c.Query(ctx, knownSQL)
+	if err != nil {
+		return said
+	}
+	var batch string
+	var n int64
+	var serves bool
+	var one account
+	// The caller has the error of the query that says more.
+	_, _ = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &serves}, func() error {
+		if said[batch] == nil {
+			first := one
+			first.serves = make(map[int64]bool)
+			said[batch] = &first
+		}
+		said[batch].serves[n] = serves
+		return nil
+	})
+	return said
+}
+
 // askOfMoves has a server say what it knows, by batch, and of its shards. The view is nil where
-// the server is in no cluster.
+// the server is in no cluster. Where the role may not see all of a move, the error says so, and the
+// moves are known all the same.
 func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
@@ -61,6 +91,9 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 	said, err := accountsOf(ctx, c)
 	for tries := 0; dropped(err) && tries < staleTries; tries++ {
 		said, err = accountsOf(ctx, c)
+	}
+	if sqlstate(err) == "42501" {
+		return knownMoves(ctx, c), nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
 	if err != nil && !isMissing(err) && !inRecovery(err) {
 		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}

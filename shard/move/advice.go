@@ -67,7 +67,7 @@ func (f Move) Next() []Advice {
 // end it.
 func (f Move) nextOfHalf(left []int64) []Advice {
 	switch {
-	case f.Forgot == f.Target && len(f.Kept) > 0: // it has just begun
+	case f.justBegun():
 		return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up", []string{abort(f.Shards)}}}
 	case f.Forgot == f.Target || len(left) == 0:
 		return []Advice{{"to end it", []string{finish(f.Shards)}}}
@@ -75,6 +75,20 @@ func (f Move) nextOfHalf(left []int64) []Advice {
 		return []Advice{{"to end it", []string{abort(f.Shards)}}}
 	}
 	return []Advice{{"to end it", []string{abort(left), finish(f.Moved)}}}
+}
+
+// justBegun says whether only the source knows of the move because the target has not been told yet: whoever
+// ends a move has the server that serves the shards forget first.
+func (f Move) justBegun() bool {
+	return f.Phase == HalfLeft && f.Forgot == f.Target && len(f.Kept) > 0
+}
+
+// Stage returns how far the move is, for people: a move is begun also while only the source knows of it.
+func (f Move) Stage() Stage {
+	if f.justBegun() {
+		return Begun
+	}
+	return f.Phase
 }
 
 // nextOfParted is of a move of which copies are not what the shards are any more. A new copy is

@@ -99,11 +99,12 @@ var remedies = map[Kind]remedy{
 	Slot:         {2, "it keeps WAL for nobody, until the disk is full", "", ""},
 	Fence:        {2, "it does nothing, being out of use", "open", "SELECT firn.drop_fences(shard, term, attempt) FROM firn.shard WHERE shard = $1"},
 	Mark:         {2, "it does nothing", "open", "SELECT firn.drop_mark(schema) FROM firn.shard WHERE shard = $1"},
-	Copy:         {2, "it takes room", "moved", "SELECT firn.drop_copy($1)"},
+	Copy:         {2, "it takes room", "moved", "SELECT firn.drop_copy($1, compared => true)"},
 	Record:       {2, "the schema was dropped, and firn still lists the sequences that it had", "moved", "SELECT firn.forget_dropped() FROM firn.shard WHERE shard = $1"},
 }
 
-// Clean removes what Leftovers has found, except old copies, and calls done for each. It looks at each
+// Clean removes what Leftovers has found, except old copies, and calls done for each. It fails with a
+// [*SurplusError] at a copy that has rows which the server lacks that serves the shard. It looks at each
 // once more, under the lock of the shard, and leaves what a new move needs meanwhile.
 func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done func(Leftover)) error {
 	ends := make(map[string]*end)
@@ -121,7 +122,11 @@ func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done fu
 		if err := e.connect(ctx); err != nil {
 			return err
 		}
-		if err := l.clean(ctx, ends, e.conn); err != nil {
+		if l.Kind == Copy {
+			if err := l.copy.Drop(ctx, servers, ""); err != nil {
+				return err
+			}
+		} else if err := l.clean(ctx, ends, e.conn); err != nil {
 			return e.fault(fmt.Errorf("%s %s: %w", l.Kind, l.Name, err))
 		}
 		done(l)
@@ -138,7 +143,8 @@ func (l Leftover) clean(ctx context.Context, ends map[string]*end, c *pgx.Conn) 
 	case l.Kind == Slot:
 		return dropSlot(ctx, c, l.Name, 4*slotPatience)
 	case r.state != "":
-		return l.locked(ctx, c, r)
+		_, err := l.locked(ctx, c, r, -1)
+		return err
 	}
 	_, err := c.Exec(ctx, r.sql, l.Name)
 	return err
@@ -159,30 +165,31 @@ func (l Leftover) end(ctx context.Context, ends map[string]*end) error {
 // cleanLock is how long a table is waited for, while others wait behind.
 const cleanLock = 2 * time.Second
 
-// locked removes a thing of a shard while the row of the shard is as it was found, and in no move.
-func (l Leftover) locked(ctx context.Context, c *pgx.Conn, r remedy) error {
+// locked removes a thing of a shard while the row of the shard has the state of the remedy and the term, and
+// is in no move. Term -1 is any. It reports whether the row was so.
+func (l Leftover) locked(ctx context.Context, c *pgx.Conn, r remedy, term int64) (bool, error) {
 	tx, err := c.Begin(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
 	if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", cleanLock.Milliseconds())); err != nil {
-		return err
+		return false, err
 	}
-	tag, err := tx.Exec(ctx, `SELECT FROM firn.shard WHERE shard = $1 AND state = $2 FOR UPDATE`, l.Shard, r.state)
+	tag, err := tx.Exec(ctx, `SELECT FROM firn.shard WHERE shard = $1 AND state = $2 AND $3::bigint IN (-1, term) FOR UPDATE`, l.Shard, r.state, term)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// Whoever begins a move holds the lock of the row: now it shows.
 	moves, err := tx.Exec(ctx, `SELECT FROM firn.move WHERE shard = $1`, l.Shard)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if tag.RowsAffected() == 0 || moves.RowsAffected() > 0 {
-		return nil
+		return false, nil
 	}
 	if _, err := tx.Exec(ctx, r.sql, l.Shard); err != nil {
-		return err
+		return false, err
 	}
-	return tx.Commit(ctx)
+	return true, tx.Commit(ctx)
 }

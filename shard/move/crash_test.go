@@ -119,6 +119,12 @@ func TestPromoted(t *testing.T) {
 				t.Fatalf("nobody knows where it is: %v", err)
 			}
 			claim := b.one(t, "SELECT format('SELECT firn.take(1, %s, %L)', term, attempt) FROM firn.shard WHERE shard = 1")
+			// The log says that b has received nothing that the standby lacks: no row is compared.
+			plan := planReopen(t, now, b, func(n int64) bool { return n == 1 })
+			plan.Compare = nil
+			if err := plan.Check(t.Context(), now.Conn, map[string]*pgx.Conn{"b": b.Conn}); err != nil {
+				t.Error(err)
+			}
 			reopen(t, now, b, 1)
 			if got := ownersOf(now, b)("1"); got != "a" {
 				t.Errorf("it is served by %q", got)
@@ -248,6 +254,7 @@ func planReopen(t *testing.T, s, other *site, asked func(int64) bool) *setup.Reo
 	if err != nil {
 		t.Fatal(err)
 	}
+	plan.Compare = Compare
 	return plan
 }
 

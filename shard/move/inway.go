@@ -10,10 +10,10 @@ import (
 
 // This file says what a schema is that is in the way of a shard which is to come to a server.
 
-// OldCopyHint says what to do about the rows that firn shard reopen has left on a server when it took
-// the shard away.
-func OldCopyHint(server string, n int64) string {
-	return fmt.Sprintf("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then drop it, in psql on server %s: SELECT firn.drop_copy(%d)", server, n)
+// OldCopyHint says what to do about the rows that firn shard reopen has left on a server when another
+// server opened the shard.
+func OldCopyHint(n int64) string {
+	return fmt.Sprintf("to drop the copy, after a comparison of its rows with those of the server that serves the shard: firn shard finish %d", n)
 }
 
 func dropSchema(schema string) string { return "DROP SCHEMA " + identifier(schema) + " CASCADE" }
@@ -58,7 +58,7 @@ func inWay(ctx context.Context, c *pgx.Conn, server string, n int64, schema stri
 	switch {
 	case copied && told:
 		old, err := oldCopyText(ctx, c, schema)
-		return text + "and no move has left it: " + old, OldCopyHint(server, n), true, err
+		return text + "and no move has left it: " + old, OldCopyHint(n), true, err
 	case copied:
 		return text + "a copy that a move has left", "to drop it: firn shard doctor --clean", true, nil
 	}

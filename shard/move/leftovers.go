@@ -22,6 +22,8 @@ type Leftover struct {
 
 	of    *Move // of a half
 	moved bool  // its target has the shard
+
+	copy OldCopy // of Copy and Old
 }
 
 // A Kind says what is left.
@@ -90,6 +92,9 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 				continue // the last one there is, or younger than what is open
 			}
 			l.Server = name
+			if l.Kind == Copy || l.Kind == Old {
+				l.copy = oldCopyOf(servers, found, l)
+			}
 			all = append(all, l)
 		}
 		for _, slot := range r.syncs {

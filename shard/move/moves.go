@@ -146,7 +146,7 @@ func Moves(ctx context.Context, servers []shard.Server) ([]Move, error) {
 			if s.Name != f.Source && s.Name != f.Target {
 				continue
 			}
-			if said[i] == nil {
+			if errs[i] != nil {
 				f.silent(s.Name, errs[i])
 			}
 			if v, other := views[s.Name], views[either(s.Name == f.Source, f.Target, f.Source)]; of[s.Name] == nil && v != nil && other != nil && v.Cluster != other.Cluster {

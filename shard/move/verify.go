@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/check"
 )
 
 // This file compares the copy of a shard with the original while that serves: by
@@ -82,17 +83,10 @@ func (e *UnsettledError) Error() string {
 // returns a [*DifferentError] where rows differ, and an [*UnsettledError] where rows changed too often
 // to be compared.
 func Verify(ctx context.Context, source, target shard.Server, schema string, o VerifyOptions) (Verified, error) {
-	v := &verifier{VerifyOptions: o.orDefault(), schema: schema, source: side{name: source.Name}, target: side{name: target.Name}}
-	for i, s := range []shard.Server{source, target} {
-		c, err := s.Connect(ctx)
-		if err != nil {
-			return Verified{}, err
-		}
-		defer c.Close(context.WithoutCancel(ctx))
-		if _, err := c.Exec(ctx, fixed, pgx.QueryExecModeSimpleProtocol); err != nil {
-			return Verified{}, &shard.ServerError{Server: s.Name, Err: err}
-		}
-		[]*side{&v.source, &v.target}[i].conn = c
+	v := &verifier{VerifyOptions: o.orDefault(), schema: schema}
+	defer v.hangUp(ctx)
+	if err := v.connect(ctx, source, target); err != nil {
+		return Verified{}, err
 	}
 	tables, err := relations(ctx, v.source.conn, schema)
 	if err != nil {
@@ -107,6 +101,30 @@ func Verify(ctx context.Context, source, target shard.Server, schema string, o V
 	return v.seen, nil
 }
 
+// connect connects to both servers.
+func (v *verifier) connect(ctx context.Context, source, target shard.Server) error {
+	for i, side := range []*side{&v.source, &v.target} {
+		s := []shard.Server{source, target}[i]
+		c, err := s.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		side.name, side.conn = s.Name, c
+		if _, err := c.Exec(ctx, fixed, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return side.fault(err)
+		}
+	}
+	return nil
+}
+
+func (v *verifier) hangUp(ctx context.Context) {
+	for _, s := range []side{v.source, v.target} {
+		if s.conn != nil {
+			s.conn.Close(context.WithoutCancel(ctx))
+		}
+	}
+}
+
 // fixed are the settings that the text of a value depends on. A policy on rows must not
 // hide any. To compare takes one CPU of a server, and leaves the others to who writes.
 const fixed = `SET search_path = pg_catalog, pg_temp; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
@@ -118,6 +136,7 @@ type verifier struct {
 	schema         string
 	source, target side
 	seen           Verified
+	found          *check.Comparison // counts rows that differ; nil: the first row that stays different is an error
 }
 
 // A side is one of the two servers.

@@ -21,6 +21,10 @@ func (v *verifier) rowByRow(ctx context.Context, t table, where string, args []a
 	if err != nil {
 		return err
 	}
+	if v.found != nil {
+		countRows(v.found, t, a, b)
+		return nil
+	}
 	again := fmt.Sprintf("SELECT u.k, md5(%s) FROM unnest($1::text[]) AS u (k) JOIN ONLY %s AS t ON (%s) = (%s)",
 		t.row, t.sql(), strings.Join(t.columns(), ", "), t.keyOf("(u.k::text[])"))
 	return v.settle(ctx, t, notAlike(a, b), true, func(c *pgx.Conn, keys []string) (map[string]string, error) {
@@ -49,6 +53,9 @@ func (v *verifier) whole(ctx context.Context, t table) error {
 	a, b, err := both(v, read)
 	if err != nil {
 		return err
+	}
+	if v.found != nil {
+		return v.countKeyless(ctx, t, a, b)
 	}
 	return v.settle(ctx, t, notAlike(a, b), false, func(c *pgx.Conn, _ []string) (map[string]string, error) { return read(c) })
 }

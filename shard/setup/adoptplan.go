@@ -131,15 +131,19 @@ func (a *Adoption) Steps() int64 {
 	return n
 }
 
-// A CountError says that Wish.Count is missing: what was found does not tell how many shards there are,
-// because shards without a schema count too.
+// A CountError says that Wish.Count is missing, or is too low for a shard that was found. What was found does
+// not tell how many shards there are, because shards without a schema count too.
 type CountError struct {
 	Found   int   // schemas
 	Highest int64 // shard of them
 	Keys    string
+	Count   int64 // that was wished
 }
 
 func (e *CountError) Error() string {
+	if e.Count > 0 {
+		return fmt.Sprintf("shard: there is a shard %d, so there are at least %d shards, and not %d: the first one is shard 0", e.Highest, e.Highest+1, e.Count)
+	}
 	why := "the shard of a key (" + e.Keys + ") depends on it"
 	if e.Keys == shard.None {
 		why = "no shard above it can come later"
@@ -182,10 +186,8 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 		}
 		return none
 	}
-	if w.Count == 0 {
-		return &CountError{len(at), highest, w.Keys}
-	} else if highest >= w.Count {
-		return wrong("shard: there is a shard %d, and there are to be %d, from 0", highest, w.Count)
+	if highest >= w.Count {
+		return &CountError{len(at), highest, w.Keys, w.Count}
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ type Reopening struct {
 	// all rows: those that it lacks are lost, and ids are not given again all the same.
 	Incomplete bool
 
+	// Compare compares two copies of a shard whose move is not finished. Nil: such a shard is not opened.
+	Compare Compare
+
 	Views map[string]*shard.View // of the servers that answered; nil of a plan that LookReopen has not made
 
 	options  ReopenOptions
@@ -35,6 +38,7 @@ type Reopening struct {
 	terms    map[int64]int64 // above all that servers have seen
 	system   int64           // of the server as it was seen
 	timeline string
+	compared map[copyOf]check.Comparison // what other servers have of a shard, with what the server has
 }
 
 // A Left is a shard that a plan does not open.
@@ -79,7 +83,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 			return nil, &AwayError{server, name}
 		}
 	}
-	r := &Reopening{Server: server, terms: make(map[int64]int64), system: v.System, timeline: v.Timeline}
+	r := &Reopening{Server: server, terms: make(map[int64]int64), compared: make(map[copyOf]check.Comparison), system: v.System, timeline: v.Timeline}
 	for _, other := range views {
 		for _, row := range other.Shards {
 			r.terms[row.Shard] = max(r.terms[row.Shard], row.Term+1)
@@ -143,6 +147,7 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bo
 		case other.Serves():
 			return "it is open on " + name
 		case other.State == shard.StateMoved && other.MovedTo == server: // it was to come from here, or was let go
+		case asked && letGoTo(row, name) && !other.Here: // that is an older state perhaps: their rows say which has more
 		case other.Term > row.Term && other.State == shard.StateMoved:
 			return fmt.Sprintf("it is moving from %s to %s", name, other.MovedTo)
 		case other.Term > row.Term:
@@ -150,6 +155,11 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bo
 		}
 	}
 	return ""
+}
+
+// letGoTo says whether a row is that of a shard which a move took to a server.
+func letGoTo(row shard.Row, server string) bool {
+	return row.Here && !row.Told && row.State == shard.StateMoved && row.MovedTo == server
 }
 
 // toldOf is what a server is to be told of a shard, by its row, or nothing.
@@ -213,23 +223,23 @@ func (r *Reopening) Check(ctx context.Context, conn *pgx.Conn, others map[string
 	if err := r.mayWork(ctx, conn, others); err != nil {
 		return err
 	}
-	var lacking *IncompleteError
+	var first lackError
 	for _, row := range r.Shards {
-		var one *IncompleteError
+		var one lackError
 		switch _, err := r.checkRow(ctx, conn, others, row); {
 		case err == nil:
 		case !errors.As(err, &one):
-			if lacking == nil {
+			if first == nil {
 				return err
 			}
-		case lacking == nil:
-			lacking = one
-		case one.MovedTo == lacking.MovedTo:
-			lacking.More = append(lacking.More, row.Shard)
+		case first == nil:
+			first = one
+		default:
+			first.add(row.Shard, one)
 		}
 	}
-	if lacking != nil {
-		return lacking
+	if first != nil {
+		return first
 	}
 	return nil
 }
@@ -244,8 +254,12 @@ func (r *Reopening) checkRow(ctx context.Context, conn *pgx.Conn, others map[str
 	if err == nil {
 		err = r.mayRevoke(ctx, others, row)
 	}
-	if err == nil && doubt != nil && !r.Incomplete {
+	switch {
+	case err != nil || r.Incomplete:
+	case doubt != nil:
 		err = &IncompleteError{row.Shard, nil, r.Server, row.MovedTo, doubt}
+	default:
+		err = r.compare(ctx, conn, others, row)
 	}
 	return doubt, err
 }

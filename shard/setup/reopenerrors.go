@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/firn-id/firn/shard/check"
 )
 
 // An AwayError says that a server does not answer, which may serve the shards that are to be opened.
@@ -39,6 +41,46 @@ func (e *IncompleteError) Error() string {
 }
 
 func (e *IncompleteError) Unwrap() error { return e.Err }
+
+// A LacksError says that a copy of a shard on another server has rows which the server lacks that is to
+// open the shard: that server was put back to an earlier state, or was never sent these rows.
+type LacksError struct {
+	Shard         int64
+	More          []int64 // other shards of the plan of which that is true, in order
+	Server, Other string  // where it is to be opened, and where the copy is
+	Found         check.Comparison
+	Superset      bool // no server that is to open these shards has any row that the copies on Other lack
+}
+
+func (e *LacksError) Error() string {
+	text := fmt.Sprintf("shard %d: the copy on %s has %s that %s lacks", e.Shard, e.Other, e.Found.Text(), e.Server)
+	if e.Found.Example != "" {
+		text += ", such as " + e.Found.Example
+	}
+	text += fmt.Sprintf("; %s has %s that the copy on %s lacks", e.Server, check.Comparison{Second: e.Found.First}.Text(), e.Other)
+	if len(e.More) > 0 {
+		text += fmt.Sprintf("; %s lacks rows of %d more shards too", e.Server, len(e.More))
+	}
+	return text
+}
+
+// A lackError is one that is alike of several shards.
+type lackError interface {
+	error
+	add(shard int64, other lackError)
+}
+
+func (e *IncompleteError) add(n int64, other lackError) {
+	if o, ok := other.(*IncompleteError); ok && o.MovedTo == e.MovedTo {
+		e.More = append(e.More, n)
+	}
+}
+
+func (e *LacksError) add(n int64, other lackError) {
+	if o, ok := other.(*LacksError); ok && o.Other == e.Other {
+		e.More, e.Superset = append(e.More, n), e.Superset && o.Superset
+	}
+}
 
 // A RefusesError says that a server answers, and does not say what it serves. It may serve what
 // is to be opened elsewhere.

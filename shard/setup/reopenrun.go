@@ -25,8 +25,13 @@ type ReopenOptions struct {
 	// Margin is by how much ids start above the latest clock.
 	Margin time.Duration
 
-	// Incomplete opens a copy as it is of which nobody knows that it has all rows.
+	// Incomplete opens a copy as it is of which nobody knows that it has all rows, or of which another
+	// server has more.
 	Incomplete bool
+
+	// Compare compares two copies of a shard whose move is not finished. It is move.Compare. With nil
+	// such a shard is not opened.
+	Compare Compare
 }
 
 // LookReopen asks all servers, and plans as [PlanReopen] does which shards to open on one of them. It changes
@@ -61,7 +66,7 @@ func LookReopen(ctx context.Context, servers []shard.Server, name string, o Reop
 	if err != nil {
 		return nil, err
 	}
-	r.Incomplete, r.Views, r.away, r.options = o.Incomplete, views, away, o
+	r.Incomplete, r.Compare, r.Views, r.away, r.options = o.Incomplete, o.Compare, views, away, o
 	r.above, err = Above(views[name].Layout, time.Now(), ahead, o.Margin)
 	return r, err
 }
@@ -114,6 +119,7 @@ func (r *Reopening) Run(ctx context.Context, servers []shard.Server, done *atomi
 	if !slices.Equal(again.Shards, r.Shards) || !slices.Equal(again.Told, r.Told) || !slices.Equal(again.Closed, r.Closed) {
 		return ErrOvertaken
 	}
+	again.compared = r.compared
 	return again.openAll(ctx, servers, done)
 }
 
@@ -211,6 +217,11 @@ func (r *Reopening) putBack() string {
 	for _, row := range r.Shards {
 		if o, lost := check.OpeningOf(r.Views, row.Shard); lost && o.Server == r.Server && o.Back != "" {
 			return o.Back
+		}
+		if v := r.Views[row.MovedTo]; v != nil && letGoTo(row, row.MovedTo) && slices.ContainsFunc(v.Shards, func(other shard.Row) bool {
+			return other.Shard == row.Shard && other.Term > row.Term && !other.Here
+		}) {
+			return row.MovedTo
 		}
 	}
 	return ""

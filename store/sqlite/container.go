@@ -3,6 +3,7 @@ package sqlite
 import (
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // signs are what container looks at.
@@ -41,6 +42,11 @@ func (s signs) container(dir string) string {
 	}
 	// A machine made from a container's image keeps the file and is none.
 	if s.pidNamespace() != initialNamespace {
+		// Podman tells each program in a container; systemd-nspawn and LXC do too, whose containers
+		// keep their files.
+		if kind := s.getenv("container"); slices.Contains([]string{"podman", "docker", "oci"}, kind) {
+			return "container=" + kind + " is set"
+		}
 		for _, file := range []string{"/run/.containerenv", "/.dockerenv"} {
 			if s.exists(file) {
 				return file + " is there"

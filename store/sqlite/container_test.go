@@ -11,6 +11,7 @@ func TestContainer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		env   string   // KUBERNETES_SERVICE_HOST
+		kind  string   // container, the variable
 		files []string // that exist
 		ns    string
 		disk  map[string]string // file system by path
@@ -23,6 +24,9 @@ func TestContainer(t *testing.T) {
 		{name: "a machine made from a container's image", ns: initialNamespace, files: []string{"/.dockerenv", "/run/.containerenv"}},
 		{name: "no /proc", files: []string{"/.dockerenv"}, want: "/.dockerenv is there"},
 		{name: "a namespace alone is no container", ns: nested},
+		{name: "podman by its variable", ns: nested, kind: "podman", want: "container=podman is set"},
+		{name: "a system container, which keeps its files", ns: nested, kind: "lxc"},
+		{name: "a program of a toolbox, on the host's files", ns: initialNamespace, kind: "podman"},
 		{
 			name: "the host's processes, an image's files", ns: initialNamespace, files: []string{"/.dockerenv", "/"},
 			disk: map[string]string{"/": "overlay"}, want: "/ is on overlay",
@@ -41,7 +45,9 @@ func TestContainer(t *testing.T) {
 		},
 	} {
 		s := signs{
-			getenv:       func(string) string { return tt.env },
+			getenv: func(name string) string {
+				return map[string]string{"KUBERNETES_SERVICE_HOST": tt.env, "container": tt.kind}[name]
+			},
 			exists:       func(path string) bool { return slices.Contains(tt.files, path) },
 			pidNamespace: func() string { return tt.ns },
 			shortLived:   func(path string) string { return tt.disk[path] },

@@ -1,4 +1,6 @@
-package holder
+// Package opening is how a process opens its pool, before it leases a worker of it. Package lease and
+// the simulation run it, each on a store of its own.
+package opening
 
 import (
 	"context"
