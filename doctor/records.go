@@ -10,6 +10,7 @@ import (
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
@@ -75,7 +76,7 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		_, err := term.ReadStore(rec)
 		return err
 	}
-	if rec.Key == block.KeyRecovered {
+	if rec.Key == record.KeyLost {
 		return nil
 	}
 	if strings.HasPrefix(rec.Key, block.Keys) {

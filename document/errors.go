@@ -15,13 +15,14 @@ func (e *ExistsError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*ExistsError) Retryable() bool { return false }
 
-// A LostError says that a series is not created, because the store was recovered and may have
-// lost a series of this name, whose texts would be given out again. Set Options.After to the
+// A LostError says that a series is not created, because the store may have lost a series of this
+// name, whose texts would be given out again: the store was recovered, or pool.Ensure created a
+// pool there. Set Options.After to the
 // last text that was given out, or Options.New where no series of this name ever existed.
 type LostError struct{ Series string }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("document: the store was recovered, and may have lost a series %q: say which text was the last (After), or that there never was one (New)", e.Series)
+	return fmt.Sprintf("document: the store may have lost a series %q, because it was recovered or a pool was created there by Ensure: say which text was the last (After), or that there never was one (New)", e.Series)
 }
 
 // Retryable is false; see firn.Retryable.

@@ -14,7 +14,7 @@ import (
 )
 
 // Open opens a series. A series that is missing is created on an embedded store only, and
-// only if that was never recovered; elsewhere it could be one that the store has lost, and
+// only if that cannot have lost one; elsewhere it could be one that the store has lost, and
 // [Create] says that there was none. A series that could repeat the texts of another one in
 // the store is not created. The series outlives ctx; Close hands back what is left.
 //
@@ -36,11 +36,11 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	}
 	begin := p.NoticesLoss && o.Pattern != ""
 	if begin {
-		rec, err := st.Get(ctx, dated.KeyRecovered)
+		lost, err := record.MayHaveLost(ctx, st)
 		if err != nil {
 			return nil, err
 		}
-		begin = rec.Version == ""
+		begin = !lost
 	}
 	def, begun, err := define(ctx, st, name, &o, p, begin)
 	if err != nil {
@@ -82,7 +82,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // out. So a program does not call Create when it starts; the step that creates the database
 // does, once.
 //
-// Errors: [*ExistsError], the series is there; [*LostError], the store was recovered and may
+// Errors: [*ExistsError], the series is there; [*LostError], the store may
 // have lost the series; [*firn.SyntaxError], Options.After is no text of it; [*OverlapError], another series could give the
 // same texts, which Options.MayEqual accepts; [*store.OtherStoreError], this store is a
 // copy; [*LossyError]; [*OptionError]s; and the store's, after which the series may or may
@@ -139,9 +139,9 @@ func (o *Options) prepare(ctx context.Context, st store.Store, name string) erro
 		return err
 	}
 	if o.After == "" {
-		rec, err := st.Get(ctx, dated.KeyRecovered)
-		if err == nil && rec.Version != "" && !o.New {
-			err = &LostError{name}
+		lost, err := record.MayHaveLost(ctx, st)
+		if lost && !o.New {
+			return &LostError{name}
 		}
 		return err
 	}

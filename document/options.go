@@ -34,7 +34,7 @@ type Options struct {
 	MayRepeat bool
 
 	// New claims that no series of this name ever existed. [Create] needs the claim, or After,
-	// on a store that was recovered, because that store may have lost the series.
+	// on a store that may have lost the series: it was recovered, or pool.Ensure created a pool there.
 	New bool
 
 	// After is a text that was given out. The counter of its date begins above it where

@@ -2,7 +2,6 @@ package document
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -45,18 +44,11 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 	if err != nil {
 		return nil, err
 	}
-	if err := record.CheckClock(ctx, st, dated.KeyRecovered); err != nil {
+	if err := record.CheckClock(ctx, st, record.KeyLost); err != nil {
 		return nil, err
 	}
-	rec, err := st.Get(ctx, dated.KeyRecovered)
-	if err != nil {
+	if err := record.MarkLost(ctx, st); err != nil {
 		return nil, err
-	}
-	if rec.Version == "" {
-		_, err := st.Put(ctx, dated.KeyRecovered, []byte(`{"v":1}`), store.Condition{})
-		if err != nil && !errors.Is(err, store.ErrConflict) {
-			return nil, err
-		}
 	}
 	plan, err := PlanRecovery(ctx, st, numbers, each)
 	if err != nil {

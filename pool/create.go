@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -99,6 +100,11 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if _, err := p.alone(ctx, s); err != nil { // a refusal that writes nothing
 		return Info{}, err
 	}
+	if careful {
+		if err := markLost(ctx, s, len(remains)); err != nil {
+			return Info{}, err
+		}
+	}
 	if err := p.write(ctx, s); err != nil {
 		return Info{}, err
 	}
@@ -112,6 +118,17 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	info := p.info()
 	info.Created = true
 	return info, nil
+}
+
+// markLost marks a store that may have lost counters too: it has nothing besides what remains of the
+// pool, or some of that. A store that has something else was not lost as a whole; what one lacks
+// that went back to an older state is for Recover.
+func markLost(ctx context.Context, s store.Store, remains int) error {
+	all, err := s.List(ctx, "")
+	if err != nil || remains == 0 && len(all) > 0 {
+		return err
+	}
+	return record.MarkLost(ctx, s)
 }
 
 // meet answers for a pool that is there.

@@ -18,7 +18,7 @@ import (
 // database does, once.
 //
 // Errors: [*ExistsError], the series is there; [*MismatchError], it is there over another
-// number of stores; [*LostError], the store was recovered and may have lost the series;
+// number of stores; [*LostError], the store may have lost the series;
 // [*store.OtherStoreError], this store is a copy; [*LossyError];
 // [*OptionError]s; and the store's, after which the series may or may not be there: call
 // Create again.
@@ -75,7 +75,7 @@ func (o *Options) plan(ctx context.Context, stores []store.Store, name string) (
 	if k > 1 {
 		r.Stores, r.Pending = int64(k), true
 	}
-	missing, pending, recovered := 0, 0, false
+	missing, pending, mayHaveLost := 0, 0, false
 	offsets = make([]int, k)
 	var taken [block.MaxStores]bool
 	var there store.Record
@@ -92,11 +92,11 @@ func (o *Options) plan(ctx context.Context, stores []store.Store, name string) (
 		case err != nil:
 			return r, nil, of(k, i, err)
 		case have.ID == "":
-			rec, err := st.Get(ctx, block.KeyRecovered)
+			lost, err := record.MayHaveLost(ctx, st)
 			if err != nil {
 				return r, nil, of(k, i, err)
 			}
-			recovered = recovered || rec.Version != ""
+			mayHaveLost = mayHaveLost || lost
 			missing++
 			offsets[i] = -1
 			continue
@@ -112,7 +112,7 @@ func (o *Options) plan(ctx context.Context, stores []store.Store, name string) (
 		return r, nil, &store.ForgotError{Store: "series " + name, What: fmt.Sprintf("%d of its %d stores have no record of it", missing, k)}
 	case known == k:
 		return r, nil, &ExistsError{info(there)}
-	case missing == k && recovered && o.First == 0 && !o.New:
+	case missing == k && mayHaveLost && o.First == 0 && !o.New:
 		return r, nil, &LostError{name}
 	}
 	for i := range offsets {

@@ -20,13 +20,14 @@ func (e *ExistsError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*ExistsError) Retryable() bool { return false }
 
-// A LostError says that a series is not created, because the store was recovered and may have
-// lost a series of this name, whose numbers would be issued again. Set Options.First above
+// A LostError says that a series is not created, because the store may have lost a series of this
+// name, whose numbers would be issued again: the store was recovered, or pool.Ensure created a
+// pool there. Set Options.First above
 // every number in use, or Options.New where no series of this name ever existed.
 type LostError struct{ Name string }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("sequence: the store was recovered, and may have lost a series %q: say where a new one begins (First), or that there never was one (New)", e.Name)
+	return fmt.Sprintf("sequence: the store may have lost a series %q, because it was recovered or a pool was created there by Ensure: say where a new one begins (First), or that there never was one (New)", e.Name)
 }
 
 // Retryable is false; see firn.Retryable.

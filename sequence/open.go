@@ -115,7 +115,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	p := a.Durability
 	rules := block.Rules{Name: s.name, Key: block.Key(s.name), Accept: s.options.MayRepeat, By: s.options.Name}
 	if p.NoticesLoss && len(s.lanes) == 1 {
-		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: block.KeyRecovered})
+		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: record.KeyLost})
 		if err != nil {
 			return err
 		}

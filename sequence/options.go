@@ -38,7 +38,7 @@ type Options struct {
 	MayRepeat bool
 
 	// New claims that no series of this name ever existed. [Create] needs the claim, or First,
-	// on a store that was recovered, because that store may have lost the series.
+	// on a store that may have lost the series: it was recovered, or pool.Ensure created a pool there.
 	New bool
 
 	// The others are this process's own.

@@ -2,11 +2,11 @@ package sequence
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -37,11 +37,7 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 	if err != nil {
 		return nil, err
 	}
-	rec, err := st.Get(ctx, block.KeyRecovered)
-	if err == nil && rec.Version == "" {
-		_, err = st.Put(ctx, block.KeyRecovered, []byte(`{"v":1}`), store.Condition{})
-	}
-	if err != nil && !errors.Is(err, store.ErrConflict) {
+	if err := record.MarkLost(ctx, st); err != nil {
 		return nil, err
 	}
 	list, err := st.List(ctx, block.Keys)

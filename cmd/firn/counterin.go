@@ -68,18 +68,18 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		Hint("to draw ids with a time all the same: firn next %s --kind flake", name)
 }
 
-// notLost returns an error if a recovery of the store may have lost a counter of that name: an id
+// notLost returns an error if the store may have lost a counter of that name: an id
 // in place of its next number would be found too late.
 func (s *settings) notLost(ctx context.Context, st store.Store, name string) error {
-	recovered, err := open.WasRecovered(ctx, st)
-	if err != nil || !recovered {
+	lost, err := open.MayHaveLost(ctx, st)
+	if err != nil || !lost {
 		return err
 	}
 	return maybeLost(fromurl.Redact(open.StoreText(s.StoreURL().Text)), name).
 		Hint("if %s has ids with a time: firn next %s --kind flake", name, phrase.ShellWord(name))
 }
 
-// maybeLost is the error of a name that no counter of a store has which was recovered.
+// maybeLost is the error of a name that no counter has of a store that may have lost some.
 func maybeLost(at, name string) *ui.Failure {
 	return lostNameHints(ui.Bad("%w", &open.LostNameError{Store: at, Name: name}), name)
 }
@@ -90,8 +90,8 @@ func lostNameHints(f *ui.Failure, name string) *ui.Failure {
 		Hint("if it was a document: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name))
 }
 
-// mayBeNew sees to it that nobody creates a counter again by mistake that the recovery of a store
-// has lost: somebody says where the counter begins, by first or after, or that there never was one.
+// mayBeNew sees to it that nobody creates a counter again by mistake that the store has
+// lost: somebody says where the counter begins, by first or after, or that there never was one.
 func (d *drawing) mayBeNew(cmd *cobra.Command, stores []store.Store) (claimed bool, err error) {
 	claimed = saidBy(cmd.Flags().Lookup("new"))
 	for _, flag := range []string{"first", "after"} {
@@ -104,14 +104,14 @@ func (d *drawing) mayBeNew(cmd *cobra.Command, stores []store.Store) (claimed bo
 		if err != nil || there != nil {
 			return false, err
 		}
-		switch recovered, err := open.WasRecovered(cmd.Context(), st); {
+		switch lost, err := open.MayHaveLost(cmd.Context(), st); {
 		case err != nil:
 			return false, err
-		case !recovered:
+		case !lost:
 			continue
 		}
 		if p := ui.PersonAt(cmd); p != nil {
-			return true, p.Agree(cmd.Context(), fmt.Sprintf("Create the %s %s? The store was recovered, and may have lost it: only if it never existed", d.Kind, d.Name))
+			return true, p.Agree(cmd.Context(), fmt.Sprintf("Create the %s %s? The store may have lost it: only if it never existed", d.Kind, d.Name))
 		}
 		again, where := d.createCommand(), "--first N, with N above every number in use"
 		if d.Kind == config.Document {

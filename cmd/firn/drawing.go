@@ -120,7 +120,11 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		}
 		ids.spec = d.Form
 	}
-	stores, closeStores, err := d.openStores(ctx, errs)
+	made := sayMade(errs)
+	if len(d.URLs) > 1 {
+		made = nil // drawing begins no ticket, so a file that is not there was moved or lost
+	}
+	stores, closeStores, err := d.openStores(ctx, made)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +153,9 @@ var hostname = os.Hostname
 // plenty is the rate of what waits for no clock.
 const plenty = 1e9
 
-// openStores opens the stores of a series.
-func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store, func() error, error) {
+// openStores opens the stores of a series. Made is told of each SQLite file that is made; where it
+// is nil, the files have to be there.
+func (d *drawing) openStores(ctx context.Context, made open.OnMade) ([]store.Store, func() error, error) {
 	var all []store.Store
 	var opened []*fromurl.Store
 	closeAll := func() error {
@@ -161,9 +166,9 @@ func (d *drawing) openStores(ctx context.Context, errs io.Writer) ([]store.Store
 		return errors.Join(failed...)
 	}
 	for _, url := range d.URLs {
-		s, err := open.Store(ctx, url, sayMade(errs))
+		s, err := open.Store(ctx, url, made)
 		if err != nil {
-			return nil, nil, errors.Join(open.AtStore(d.Series, url, err), closeAll())
+			return nil, nil, errors.Join(d.explain(open.AtStore(d.Series, url, err)), closeAll())
 		}
 		all, opened = append(all, s), append(opened, s)
 	}
@@ -200,7 +205,10 @@ func (d *drawing) explain(err error) error {
 	var instance *document.InstanceError
 	var near *open.NearNameError
 	var overlap *document.OverlapError
+	var gone *open.NoStoreError
 	switch {
+	case errors.As(err, &gone):
+		return d.hintGone(f, gone)
 	case errors.As(err, &near):
 		return d.hintNear(f, near)
 	case errors.As(err, &overlap):
@@ -232,6 +240,18 @@ func (d *drawing) explain(err error) error {
 		fallthrough
 	case errors.As(err, &used):
 		return d.hintDigits(f, used.Pattern)
+	}
+	return f
+}
+
+// hintGone says what to do where the file of a store is not there.
+func (d *drawing) hintGone(f *ui.Failure, e *open.NoStoreError) *ui.Failure {
+	f.Code, f.Hints = ui.ExitFailed, nil
+	for _, text := range remedy.NoFile(e.URL, remedy.Backup(e.URL)) {
+		f.Hint("%s", text)
+	}
+	if len(d.URLs) > 1 {
+		f.Hint("only if %s never existed: firn series create %s, which creates the file", d.Name, phrase.ShellWord(d.Name))
 	}
 	return f
 }

@@ -146,7 +146,11 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 	if strings.Contains(args, "--help") {
 		return "", false
 	}
+	another := h.anotherSeries(args)
 	h.cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, ofSeries := f.Value.(*seriesFlag); ofSeries && another {
+			return
+		}
 		if !h.repeats(f, to) || strings.Contains(args+" ", " --"+f.Name+" ") {
 			return
 		}
@@ -166,6 +170,14 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 		flags += " --new"
 	}
 	return flags, masked
+}
+
+// anotherSeries reports whether the arguments of a hint's command name another series than the command
+// that has failed. What that one said of its series is not true of the other.
+func (h hinter) anotherSeries(args string) bool {
+	mine := h.cmd.Flags().Args()
+	name, _, _ := strings.Cut(strings.TrimPrefix(args, " "), " ")
+	return len(mine) > 0 && name != "" && !strings.HasPrefix(name, "-") && name != phrase.ShellWord(mine[0])
 }
 
 // outage returns the outage budget above 5 min that a command which makes a pool or a store safe

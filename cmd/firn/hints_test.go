@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firn-id/firn/internal/remedy"
-
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"

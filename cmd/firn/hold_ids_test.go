@@ -183,7 +183,7 @@ var mishaps = []mishap{
 		happens: func(t *testing.T, store string, h *hold, e holdEvent) {
 			kill(t, e.PID, syscall.SIGSTOP)
 			await(t, "the release, which fails where the holder has just written", func() bool {
-				return command(t, store, "worker", "release", "0").Run() == nil
+				return command(t, store, "worker", "release", "0", "--yes").Run() == nil
 			})
 		},
 	},
@@ -350,6 +350,6 @@ func strike(t *testing.T, store string, h *hold, e holdEvent, how int) {
 		h.Process.Signal(syscall.SIGINT)
 	case 8:
 		// It fails where the holder has just written.
-		command(t, store, "worker", "release", strconv.FormatInt(*e.Worker, 10), "--pool", e.Pool).Run()
+		command(t, store, "worker", "release", strconv.FormatInt(*e.Worker, 10), "--pool", e.Pool, "--yes").Run()
 	}
 }

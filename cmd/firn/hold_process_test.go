@@ -434,7 +434,7 @@ func TestHoldStalledReader(t *testing.T) {
 	}
 	h := startHoldWith(t, store, hurried, w, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 0.1; done")
 	pid := h.pids(t, 1)[0]
-	if err := command(t, store, "worker", "release", "0").Run(); err != nil {
+	if err := command(t, store, "worker", "release", "0", "--yes").Run(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the end of the program", func() bool { return gone(pid) })

@@ -21,7 +21,8 @@ func newNext() *cobra.Command {
 		Long: `Print new ids, numbers or texts, one a line. SERIES is a series of firn.yaml, if that
 lists any. Without such a list, the store is asked first: where it has a counter of
 that name, next draws from the counter. A name that is nearly that of a counter is refused.
-On a store that was recovered, which may have lost a counter, so is every name that no counter has.
+So is every name that no counter has on a store that may have lost counters: it was recovered,
+or has a pool of firn pool ensure.
 Every other name is a flake of the pool default, unless --kind or --pattern says otherwise. A --kind that contradicts the store is an error.
 
   flake    ids with a time. A worker number is leased for the time this takes, so

@@ -66,8 +66,10 @@ outage budget that a process may have had, 5m or --outage, and 10s more. A pool 
 is there stays as it is, and the exit code is 0.
 
 Before you type it, make sure that your other programs use this store: in another database the
-ids are those of a second store, and nothing can notice that. Counters that an earlier store
-had are not created again by it: firn series create, firn series create.`,
+ids are those of a second store, and nothing can notice that.
+
+No counter of an earlier store is created again. If the store has nothing else when the pool is
+created, firn series create asks from then on for each counter where it begins (--first, --after), or for --new if it never existed.`,
 		Example: `  firn pool ensure
   firn pool ensure shop --workers 0-255 --outage 10m`,
 		Args: arguments(0, 1),
@@ -180,7 +182,7 @@ func warnOfCounters(ctx context.Context, s store.Store, cmd *cobra.Command) erro
 		return err
 	}
 	ui.PrintWarning(cmd.ErrOrStderr(), "%s", hinter{cmd}.compose("this store has no counter: counters of an earlier store are not in this one. If there were any, create each again before anything is started: "+
-		"firn series create NAME --kind sequence --first N, with N above every number in use; firn series create NAME --pattern PATTERN, then firn series raise NAME TEXT, with TEXT the last one given out"))
+		"firn series create NAME --kind sequence --first N, with N above every number in use; firn series create NAME --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out"))
 	return nil
 }
 

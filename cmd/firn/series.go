@@ -347,7 +347,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 			return f(d, st)
 		})
 	}
-	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
+	stores, closeStores, err := d.openStores(cmd.Context(), nil)
 	if err != nil {
 		return err
 	}
@@ -385,6 +385,6 @@ func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
 	}
 	name := phrase.ShellWord(d.Name)
 	return f.Hint("to list all: firn series ls").
-		Hint("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN; firn series raise %s TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name, name).
+		Hint("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name).
 		Hint("only if it never existed: firn series create %s --kind sequence; or with texts: firn series create %s --pattern PATTERN", name, name)
 }

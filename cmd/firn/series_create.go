@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ of CREATE SEQUENCE: --first is START, --max is MAXVALUE, --cache is CACHE. A seq
 is created on all of its stores, which must all answer. To continue a series of another
 system: firn series raise.
 
-A store that was recovered may have lost the series. There say where it begins, by --first N or
+A store that was recovered, or has a pool of firn pool ensure, may have lost the series. There say where it begins, by --first N or
 --after TEXT, or that it never existed, by --new. A document whose texts could equal those of
 another document of the store is refused, unless --may-repeat NAME says that they never meet.
 
@@ -75,7 +76,7 @@ Without NAME the command creates all series of firn.yaml that the store does not
 		panic(err) // the flag is not there
 	}
 	addStore(cmd)
-	cmd.Flags().Bool("new", false, "on a store that was recovered: no series of this name ever existed")
+	cmd.Flags().Bool("new", false, "on a store that may have lost the series: no series of this name ever existed")
 	cmd.Flags().String("after", "", "of a document: the last text that was given out, above which its counter begins")
 	cmd.Flags().StringArray("may-repeat", nil, "of a document: one of this store whose texts may equal this one's, because they never meet in one table, queue or cache; may be given several times")
 	for _, f := range createFlags {
@@ -160,7 +161,7 @@ func exists(err error) bool {
 
 // create creates the series in its stores, and says so.
 func (d *drawing) create(cmd *cobra.Command) error {
-	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
+	stores, closeStores, err := d.openToCreate(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -181,6 +182,30 @@ func (d *drawing) create(cmd *cobra.Command) error {
 		text = ": " + d.Options.Document.Pattern
 	}
 	return ui.PrintNote(cmd.ErrOrStderr(), "created the %s %s%s", d.Kind, d.Name, text)
+}
+
+// openToCreate opens the stores of a series that is to be created. Where one store has the ticket
+// already, the file of another that is not there was moved or lost: none is made in its place.
+func (d *drawing) openToCreate(ctx context.Context, errs io.Writer) ([]store.Store, func() error, error) {
+	if len(d.URLs) > 1 {
+		for _, url := range d.URLs {
+			if d.isIn(ctx, url) {
+				return d.openStores(ctx, nil)
+			}
+		}
+	}
+	return d.openStores(ctx, sayMade(errs))
+}
+
+// isIn reports whether a store is there and has the series, as far as it can be read.
+func (d *drawing) isIn(ctx context.Context, url string) bool {
+	st, err := open.Store(ctx, url, nil)
+	if err != nil {
+		return false // opening it tells
+	}
+	defer st.Close()
+	there, err := open.CounterIn(ctx, st, d.Name)
+	return err == nil && there != nil
 }
 
 // claim takes over what only the person who creates the series knows. No variable claims it.
@@ -278,10 +303,10 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	return nil
 }
 
-// isLacking reports whether the stores of a series do not have it. It is an error if a store was
-// recovered: the series may have existed, and would begin again.
+// isLacking reports whether the stores of a series do not have it. It is an error if a store may
+// have lost the series, which would begin again.
 func (d *drawing) isLacking(cmd *cobra.Command) (bool, error) {
-	stores, closeStores, err := d.openStores(cmd.Context(), cmd.ErrOrStderr())
+	stores, closeStores, err := d.openToCreate(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return false, err
 	}
@@ -298,11 +323,11 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		if err != nil || there != nil {
 			return false, err // of a sequence that one store of several has: to open it says what is wrong
 		}
-		recovered, err := open.WasRecovered(ctx, st)
+		lost, err := open.MayHaveLost(ctx, st)
 		if err != nil {
 			return false, err
 		}
-		if recovered {
+		if lost {
 			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
 				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
 		}

@@ -29,7 +29,7 @@ func newServe() *cobra.Command {
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
 name gives ids of the pool of --pool, or default. docs/server.md has all of it.
-Without series, on a store that was recovered and so may have lost a counter, a name
+Without series, on a store that was recovered or has a pool of firn pool ensure, a name
 that no counter has gives nothing, unless --kind flake says that none was lost.
 
 It listens on this host only. Beyond that it wants tokens or client certificates, and
@@ -62,7 +62,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 	addListen(cmd)
 	cmd.Flags().BoolVar(&o.noAuth, "insecure-no-auth", false, "let other hosts come without a token or a client certificate")
 	addStore(cmd)
-	cmd.Flags().String("kind", "", "flake: on a store that was recovered, a name that no counter has gives ids all the same, as no counter was lost")
+	cmd.Flags().String("kind", "", "flake: on a store that may have lost counters, a name that no counter has gives ids all the same, as no counter was lost")
 	cmd.Flags().String("pool", "", "the pool of workers, where firn.yaml names no pools ("+pool.Default+")")
 	return cmd
 }
@@ -236,7 +236,7 @@ func (o *serveCommand) facts(r daemon.Running) []string {
 	var lines []string
 	switch {
 	case r.MayBeLost:
-		lines = append(lines, "the store was recovered and may have lost counters: only the names of its counters give anything; to have every other name give ids: "+o.hints.compose("firn serve --kind flake"))
+		lines = append(lines, "the store may have lost counters: only the names of its counters give anything; to have every other name give ids: "+o.hints.compose("firn serve --kind flake"))
 	case !r.AnyName:
 		lines = append(lines, fmt.Sprintf("%s: %d series", r.Config, r.Series))
 	case r.Config != "":

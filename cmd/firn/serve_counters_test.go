@@ -225,7 +225,7 @@ func TestServeSaysWhenIdsStart(t *testing.T) {
 	dir := emptyHome(t)
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "pool create other --new --workers 8-15 --store "+url, "pool ensure --workers 0-7 --store "+url)
-	s := serve(t, dir, "--store", url)
+	s := serve(t, dir, "--store", url, "--kind", "flake")
 	err := s.redis("").Incr(t.Context(), "photo").Err()
 	_, posted := s.do("POST", "/v1/series/photo/next", "")
 	_, ready := s.get("/readyz")

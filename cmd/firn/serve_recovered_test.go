@@ -31,7 +31,7 @@ func TestServeAnyNameOfARecoveredStore(t *testing.T) {
 			c = s.redis("")
 		}
 		s.until("the recovery is seen", func() bool {
-			return strings.Contains(s.log.String(), "was recovered and may have lost counters: a name that no counter has gives nothing")
+			return strings.Contains(s.log.String(), "the store may have lost counters: a name that no counter has gives nothing")
 		})
 		// More names than have a series of their own.
 		for _, name := range []string{"photo", "bills", "a", "b", "c"} {

@@ -10,6 +10,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server/daemon"
@@ -170,7 +171,8 @@ func withAdvice(err error) string {
 func noStoreFailure(err error, url string) *ui.Failure {
 	f := ui.Failed("%w", err).
 		Hint("if your programs use another one, name that: two stores make the same ids. If its volume is not mounted, mount it").
-		Hint("if it was lost: firn store recover --store %s", phrase.ShellWord(url))
+		Hint("%s", remedy.Backup(url)).
+		Hint("%s", remedy.LostForGood(url))
 	path, _ := open.SqliteFile(url)
 	file, err := sqlite.Inspect(path)
 	var none *sqlite.MissingDirectoryError

@@ -39,7 +39,9 @@ The store does not know any more which ids were made. So firn store recover star
 ids of all its pools above everything that a process may have made, and takes every
 worker from its process: no ids for the longest outage budget, 5m or --outage or what a
 pool was created with, and 10s more. No clock says how far a counter had come, so
-sequences, tickets and documents leave out --numbers, and go on at once.
+sequences, tickets and documents leave out --numbers N, and go on at once. N is a count: at least
+the highest number in use less the highest that the store still knows as granted, which the
+command prints of sequences. A sequence over k stores moves on by k times N.
 
 Stop every process that uses the store before, and start them after: they wait until ids
 start. If the store is a SQLite file, the file at the path is accepted. Where there is no

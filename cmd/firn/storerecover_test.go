@@ -135,7 +135,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 		t.Errorf("%s", errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || remedy.IsFile(path) ||
-		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: ") ||
+		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH") ||
 		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

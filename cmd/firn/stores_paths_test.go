@@ -221,7 +221,7 @@ func TestHintsKeepTheStore(t *testing.T) {
 		t.Fatal(errs)
 	}
 	_, errs, code := called(t, "pool", "ls", "--store", "sqlite:"+filepath.Join(dir, "mistyped.db"))
-	lost, never := strings.Index(errs, "if it was lost: firn store recover"), strings.Index(errs, "only if there never was one")
+	lost, never := strings.Index(errs, "only if the file is gone for good"), strings.Index(errs, "only if there never was one")
 	if code == 0 || !strings.Contains(errs, "two stores make the same ids") || lost < 0 || never < lost {
 		t.Errorf("a store that is not there: exit code %d, %s", code, errs)
 	}

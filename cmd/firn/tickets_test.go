@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -87,6 +88,47 @@ func TestTicketThatOneStoreLost(t *testing.T) {
 	for range 3 {
 		if out, errs, code := called(t, "next", "bill2"); code != 0 || len(strings.TrimSpace(out)) != 4 {
 			t.Errorf("next bill2: exit code %d, %s%s", code, out, errs)
+		}
+	}
+}
+
+// ticketLines are a firn.yaml with a ticket over two files, beside a store of its own.
+const ticketLines = "store: sqlite:ids.db\nseries:\n  tick: { kind: sequence, stores: [sqlite:a.db, sqlite:b.db] }\n"
+
+// A file of a ticket that was moved away with its hidden file is not made anew, and no hint about it
+// leads to another main store: FIRN_STORE replaces the store of every other series.
+func TestTicketFileMoved(t *testing.T) {
+	dir := emptyHome(t)
+	write(t, dir, "firn.yaml", ticketLines)
+	mustAll(t, "series create tick --kind sequence", "next tick")
+	for _, name := range []string{"b.db", ".b.db.id"} {
+		if err := os.MkdirAll("moved", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(name, filepath.Join("moved", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "b.db")
+	for _, command := range []string{"next tick", "series create tick --kind sequence", "series create", "series raise tick 5000"} {
+		errs := refusedWith(t, strings.Fields(command), "there is no store sqlite:"+path, "in place of sqlite:"+path+" wherever that is named", "move it back")
+		if remedy.IsFile(path) || strings.Contains(errs, "FIRN_STORE=") {
+			t.Errorf("%s: file %t: %s", command, remedy.IsFile(path), errs)
+		}
+	}
+	s := serving(t, dir)
+	if err := s.Run(); err == nil || remedy.IsFile(path) || !strings.Contains(s.log.String(), "there is no store sqlite:"+path) {
+		t.Errorf("serve: %v, file %t\n%s", err, remedy.IsFile(path), s.log)
+	}
+	write(t, dir, "firn.yaml", strings.ReplaceAll(ticketLines, "b.db", "moved/b.db")) // as the hint says
+	mustAll(t, "next tick")
+}
+
+// The hint of a file that a running server has lost names no variable that replaces another store.
+func TestMovedFileHint(t *testing.T) {
+	for _, text := range remedy.NoFile("sqlite:/srv/t2.db", "") {
+		if strings.Contains(text, "FIRN_STORE=") {
+			t.Error(text)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ Authorization: Bearer TOKEN.
   issue   draw from the series
   admin   see its state; for "*", the metrics`,
 		Example: `  firn token create shop
-  firn token create shop --series orders --rights issue
+  firn token create shop --series orders --series photo --rights issue
   firn token create prometheus --rights admin --json`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,23 +63,33 @@ Authorization: Bearer TOKEN.
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&o.series, "series", "*", "the series it is for; *: all that no right is given for by name")
+	cmd.Flags().StringArrayVar(&o.series, "series", []string{"*"}, "a series it is for; *: all that no right is given for by name; may be given several times")
 	cmd.Flags().StringSliceVar(&o.rights, "rights", []string{"issue", "decode"}, "what it may do with it: decode, issue, admin")
 	return cmd
 }
 
 type tokenOptions struct {
-	name, series string
-	rights       []string
-	json         bool
+	name   string
+	series []string
+	rights []string
+	json   bool
 }
 
 func (o *tokenOptions) validate() error {
 	if !config.IsSeriesName(o.name) {
 		return ui.Bad("token %q: %s", o.name, config.SeriesNameRule)
 	}
-	if o.series != "*" && !config.IsSeriesName(o.series) {
-		return ui.Bad("--series %q: %s", o.series, config.SeriesNameRule)
+	for i, name := range o.series {
+		switch {
+		case name != "*" && !config.IsSeriesName(name):
+			f := ui.Bad("--series %q: %s", name, config.SeriesNameRule)
+			if strings.Contains(name, ",") {
+				f.Hint("for several series: --series %s", strings.Join(strings.Split(name, ","), " --series "))
+			}
+			return f
+		case slices.Contains(o.series[:i], name):
+			return ui.Bad("--series %s is given twice", name)
+		}
 	}
 	if len(o.rights) == 0 {
 		return ui.Bad("--rights: a token without any is of no use")
@@ -106,11 +117,14 @@ func tokenHashText(token string) string {
 
 // entry is what firn.yaml says of the token, below tokens.
 func (o *tokenOptions) entry(token string) string {
-	series := o.series
-	if series == "*" {
-		series = `"*"`
+	var rights []string
+	for _, name := range o.series {
+		if name == "*" {
+			name = `"*"`
+		}
+		rights = append(rights, fmt.Sprintf("%s: [%s]", name, strings.Join(o.rights, ", ")))
 	}
-	return fmt.Sprintf("%s: { hash: %q, rights: { %s: [%s] } }", o.name, tokenHashText(token), series, strings.Join(o.rights, ", "))
+	return fmt.Sprintf("%s: { hash: %q, rights: { %s } }", o.name, tokenHashText(token), strings.Join(rights, ", "))
 }
 
 // answer is what the command prints of a token.

@@ -83,6 +83,74 @@ func TestCreateOnARecoveredStore(t *testing.T) {
 	refusedWith(t, strings.Fields("series create other --pattern O-{6} --after INV-000041"), `there should be "O-"`)
 }
 
+// Whoever created a pool by ensure was not sure that the store lost nothing. So no counter begins
+// there by itself or by create, until somebody says where it begins or that it never existed.
+func TestCreateWhereAPoolWasEnsured(t *testing.T) {
+	dir := emptyHome(t)
+	url := "sqlite:" + filepath.Join(dir, "ids.db")
+	t.Setenv("FIRN_STORE", url)
+	mustAll(t, "pool ensure")
+	const lost = "it may have had one, which was lost"
+	for command, want := range map[string]string{
+		"series create items --kind sequence":     "if it existed: firn series create items --kind sequence --first N",
+		"series create invoice --pattern INV-{6}": "firn series create invoice --pattern 'INV-{6}' --after TEXT",
+		"next items": "if it was a sequence: firn series create items --kind sequence --first N",
+	} {
+		refusedWith(t, strings.Fields(command), lost, want)
+	}
+	refusedWith(t, strings.Fields("next items --kind sequence"), `has no series "items"`, "if it existed")
+	refusedWith(t, strings.Fields("next invoice --pattern INV-{6}"), `has no series "invoice"`, "if it existed")
+	write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  invoice: { kind: document, pattern: 'INV-{6}' }\n")
+	t.Chdir(dir)
+	refusedWith(t, strings.Fields("series create"), lost, "firn series create items --kind sequence --first N")
+	refusedWith(t, strings.Fields("serve --resp 127.0.0.1:0 --http off"), `has no series "items"`, `has no series "invoice"`)
+	mustAll(t, "series create items --first 500", "series create invoice --after INV-000041")
+	for command, want := range map[string]string{"next items": "500\n", "next invoice": "INV-000042\n"} {
+		if out, errs, code := called(t, strings.Fields(command)...); out != want {
+			t.Errorf("%s: %d, %q, want %q; %s", command, code, out, want, errs)
+		}
+	}
+}
+
+// A pool that ensure found there says nothing of what the store lost.
+func TestCreateWhereEnsureFoundThePool(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	mustAll(t, "pool create --new", "pool ensure", "series create items --kind sequence", "next invoice --pattern INV-{6}")
+}
+
+// A hint about another document does not repeat what was said of the one that was refused.
+func TestOverlapHintDrawsFromTheOther(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	mustAll(t, "series create d0 --pattern A{1+}", "series create e0 --pattern X{6}-{yyyyMMdd} --zone Asia/Ho_Chi_Minh")
+	for _, c := range []struct{ create, draw string }{
+		{"series create d1 --pattern A1{1+}", "next d0"},
+		{"series create d1 --pattern A{3}", "next d0"},
+		{"series create e1 --pattern X{7}-{yyyyMMdd} --zone UTC", "next e0"},
+	} {
+		_, errs, code := called(t, strings.Fields(c.create)...)
+		if code == 0 {
+			continue // the texts of these two cannot meet
+		}
+		if !strings.Contains(errs, "firn "+c.draw+"\n") {
+			t.Errorf("%s: %s", c.create, errs)
+		}
+	}
+	mustAll(t, "next d0", "next e0")
+}
+
+// A flag whose value is missing does not take the next flag in its place.
+func TestFlagIsNoValue(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	for command, want := range map[string]string{
+		"pool create two --may-repeat --new":                         "--may-repeat needs a value, and --new is a flag",
+		"series create d --pattern D{1+} --may-repeat --new":         "--may-repeat needs a value, and --new is a flag",
+		"token create shop --series --json":                          "--series needs a value, and --json is a flag",
+		"series create d --pattern D{1+} --after --may-repeat=other": "--after needs a value, and --may-repeat=other is a flag",
+	} {
+		refusedWith(t, strings.Fields(command), want)
+	}
+}
+
 // A series whose settings in firn.yaml are not those that it was created with is refused when it is
 // opened: doctor says so before.
 func TestDoctorComparesSettings(t *testing.T) {

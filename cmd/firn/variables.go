@@ -186,6 +186,9 @@ func prepare(cmd *cobra.Command, _ []string) error {
 	if m, ok := cmd.ErrOrStderr().(*ui.Messages); ok {
 		m.AsJSON = wantsJSON(cmd)
 	}
+	if err := noFlagAsValue(cmd); err != nil {
+		return err
+	}
 	if !slices.Contains(ownWarnings, cmd.CommandPath()) {
 		warnOfVariables(cmd)
 	}
@@ -193,6 +196,24 @@ func prepare(cmd *cobra.Command, _ []string) error {
 		ctx, _ := ui.UntilSignal(cmd.Context()) // its end is that of run
 		cmd.SetContext(ctx)
 	}
+	return err
+}
+
+// noFlagAsValue returns an error where a flag took the next flag as its value: its own value is
+// missing, and the next flag would not count.
+func noFlagAsValue(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if all, ok := f.Value.(pflag.SliceValue); ok {
+			values = all.GetSlice()
+		}
+		for _, value := range values {
+			name, _, _ := strings.Cut(strings.TrimPrefix(value, "--"), "=")
+			if strings.HasPrefix(value, "--") && flagOf(cmd, name) != nil && err == nil {
+				err = ui.Bad("--%s needs a value, and %s is a flag", f.Name, value)
+			}
+		}
+	})
 	return err
 }
 

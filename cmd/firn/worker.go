@@ -59,12 +59,14 @@ process that wants the worker takes it after it has seen no write for its time t
 }
 
 func newWorkerRelease() *cobra.Command {
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "release N",
 		Short: "Take a worker from a process that has ended",
 		Long: `Take worker N from its holder, so that another process can have it at once, and not only
-after its time to live. Nothing repeats even if the holder is alive: the horizon stays, and
-the holder takes another worker when it finds out.`,
+after its time to live. Where the store says that the worker is held, the command asks whether the
+holder has ended: one that is alive loses the worker, and makes no ids until it has another.
+Nothing repeats: the next holder starts above all that the last one may have issued.`,
 		Example: "  firn worker release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,10 +79,11 @@ the holder takes another worker when it finds out.`,
 				return err
 			}
 			return withStore(cmd, func(s store.Store) error {
-				return releaseWorker(cmd.Context(), s, pool, worker, cmd.OutOrStdout(), wantsJSON(cmd))
+				return releaseWorker(cmd, s, pool, worker, yes)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: the holder has ended, or may lose the worker")
 	addStore(cmd)
 	addPoolName(cmd)
 	return cmd
@@ -182,7 +185,8 @@ func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer,
 	})
 }
 
-func releaseWorker(ctx context.Context, s store.Store, name string, worker int64, out io.Writer, asJSON bool) error {
+func releaseWorker(cmd *cobra.Command, s store.Store, name string, worker int64, yes bool) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	workers, err := pool.Workers(ctx, s, name)
 	if err != nil {
 		return err
@@ -191,6 +195,12 @@ func releaseWorker(ctx context.Context, s store.Store, name string, worker int64
 	if i < 0 {
 		return ui.Bad("worker %d of pool %s was never held", worker, name).Hint("firn worker ls --pool %s", phrase.ShellWord(name))
 	}
+	if workers[i].State == pool.WorkerHeld && !yes {
+		question := fmt.Sprintf("worker %d of pool %s is held by %s. Has that process ended? If not, it loses the worker and makes no ids until it has another.", worker, name, workers[i].Name)
+		if err := ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn worker release %d --pool %s --yes", worker, phrase.ShellWord(name))); err != nil {
+			return err
+		}
+	}
 	switch err := pool.Release(ctx, s, name, worker); {
 	case errors.Is(err, store.ErrConflict):
 		return ui.Failed("worker %d of pool %s is alive: its holder, %s, has just written", worker, name, workers[i].Name).
@@ -198,7 +208,7 @@ func releaseWorker(ctx context.Context, s store.Store, name string, worker int64
 	case err != nil:
 		return err
 	}
-	if asJSON {
+	if wantsJSON(cmd) {
 		return json.NewEncoder(out).Encode(struct {
 			Pool     string `json:"pool"`
 			Worker   int64  `json:"worker"`

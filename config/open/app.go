@@ -148,18 +148,32 @@ func choose(cfg *config.Config, name string, there *config.Counter, err error) (
 	return cfg.Chosen(name, there)
 }
 
+// storeOf opens a store of a series. Drawing begins no ticket, so a file of one that is not there was
+// moved or lost, and none is made in its place.
+func (a *App) storeOf(ctx context.Context, s *config.Series, url string) (*fromurl.Store, error) {
+	if len(s.URLs) > 1 {
+		return a.storeAt(ctx, url, nil)
+	}
+	return a.store(ctx, url)
+}
+
+// store opens a store, and makes its file where there is none.
 func (a *App) store(ctx context.Context, url string) (*fromurl.Store, error) {
+	return a.storeAt(ctx, url, func(path string, _ bool) {
+		if a.options.Logger != nil {
+			a.options.Logger.Info("created the store: ids are unique among the programs that use this file", "file", path)
+		}
+	})
+}
+
+func (a *App) storeAt(ctx context.Context, url string, made OnMade) (*fromurl.Store, error) {
 	if a.closed {
 		return nil, firn.ErrClosed
 	}
 	if s := a.stores[url]; s != nil {
 		return s, nil
 	}
-	s, err := Store(ctx, url, func(path string, _ bool) {
-		if a.options.Logger != nil {
-			a.options.Logger.Info("created the store: ids are unique among the programs that use this file", "file", path)
-		}
-	})
+	s, err := Store(ctx, url, made)
 	if err == nil {
 		a.stores[url] = s
 	}
@@ -170,7 +184,7 @@ func (a *App) store(ctx context.Context, url string) (*fromurl.Store, error) {
 func (a *App) open(ctx context.Context, s *config.Series) (*Series, error) {
 	var stores []store.Store
 	for _, url := range s.URLs {
-		st, err := a.store(ctx, url)
+		st, err := a.storeOf(ctx, s, url)
 		if err != nil {
 			return nil, AtStore(s, url, err)
 		}

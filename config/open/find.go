@@ -8,8 +8,8 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
-	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
@@ -36,17 +36,17 @@ func CounterIn(ctx context.Context, st store.Store, name string) (*config.Counte
 	return nil, nil
 }
 
-// WasRecovered reports whether a store was made safe after it lost writes. It may have lost counters.
-func WasRecovered(ctx context.Context, st store.Store) (bool, error) {
-	rec, err := st.Get(ctx, block.KeyRecovered)
-	return err == nil && rec.Version != "", err
+// MayHaveLost reports whether a store may have lost counters: it was recovered, or a pool was
+// created there by pool.Ensure.
+func MayHaveLost(ctx context.Context, st store.Store) (bool, error) {
+	return record.MayHaveLost(ctx, st)
 }
 
 // A LostNameError says that a store may have lost the counter of a name.
 type LostNameError struct{ Store, Name string }
 
 func (e *LostNameError) Error() string {
-	return fmt.Sprintf("%s was recovered, and has no counter %q: it may have had one, which was lost", e.Store, e.Name)
+	return fmt.Sprintf("%s has no counter %q: it may have had one, which was lost, because the store was recovered, or a pool was created there by firn pool ensure", e.Store, e.Name)
 }
 
 // Retryable is false; see firn.Retryable.

@@ -147,7 +147,7 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 	if !errors.As(err, new(*document.MissingError)) && !errors.As(err, new(*sequence.MissingError)) {
 		return false, nil
 	}
-	if recovered, err := WasRecovered(ctx, stores[0]); err != nil || recovered {
+	if lost, err := MayHaveLost(ctx, stores[0]); err != nil || lost {
 		return true, err
 	}
 	return true, newName(ctx, stores[0], d)
@@ -200,8 +200,8 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 	if !durability.NoticesLoss {
 		return Elsewhere(ctx, st, err)
 	}
-	// A file of this host begins its counters by itself, but not once it was restored.
-	if recovered, failed := WasRecovered(ctx, st); failed != nil || recovered {
+	// A file of this host begins its counters by itself, but not one that may have lost some.
+	if lost, failed := MayHaveLost(ctx, st); failed != nil || lost {
 		return errors.Join(failed, err)
 	}
 	if err := newName(ctx, st, d); err != nil || d.Kind != config.Document {

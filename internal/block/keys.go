@@ -5,10 +5,6 @@ import "time"
 // Keys is what the keys of all counters begin with.
 const Keys = "segment/"
 
-// KeyRecovered is the key of the record of a store that was recovered once: whatever it has
-// not may have been forgotten, so that no counter begins by itself any more.
-const KeyRecovered = "segments"
-
 // Key is the key of a series' counter.
 func Key(series string) string { return Keys + series }
 

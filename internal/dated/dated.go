@@ -121,10 +121,6 @@ const (
 const (
 	Keys  = "serial/" // prefix of every series' records
 	Whole = "all"     // the counter of a series without a date
-
-	// The record of a store that was restored once: whatever it has not may have
-	// been forgotten, so that no series begins by itself any more.
-	KeyRecovered = "serials"
 )
 
 // Key is the key of a series' definition.
@@ -146,8 +142,6 @@ const MaxName = store.MaxKey - len(Keys) - len("/-123456789-12-31")
 func Check(rec store.Record) (ours bool, def *Definition, err error) {
 	rest, ours := strings.CutPrefix(rec.Key, Keys)
 	switch {
-	case rec.Key == KeyRecovered:
-		return true, nil, nil
 	case !ours:
 		return false, nil, nil
 	case strings.Contains(rest, "/"):

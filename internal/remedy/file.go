@@ -74,7 +74,7 @@ func Copied(e *sqlite.CopyError) []string {
 // file, so without a backup that alone would lead nowhere.
 func NoFile(url, backup string) []string {
 	return []string{
-		"if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: FIRN_STORE=sqlite:PATH with its absolute path. If it is on a volume that is not mounted, mount that",
+		"if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH, with its absolute path, in place of " + url + " wherever that is named (store or stores in firn.yaml, --store, FIRN_STORE), and set FIRN_STORE only where no store is named. If it is on a volume that is not mounted, mount that",
 		backup,
 		LostForGood(url),
 	}

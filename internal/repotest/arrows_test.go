@@ -61,7 +61,7 @@ var arrows = []rule{
 	{pkg: "backfill", ours: []string{".", "store", "pool", "internal/phrase"}},
 	{pkg: "doctor", ours: []string{
 		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
-		"internal/block", "internal/dated", "internal/phrase", "internal/remedy", "internal/term",
+		"internal/block", "internal/dated", "internal/phrase", "internal/record", "internal/remedy", "internal/term",
 	}, third: []string{"golang.org/x/sys/"}},
 	{pkg: "internal/remedy", ours: []string{".", "config", "config/open", "store", "store/open", "store/sqlite", "pool", "internal/phrase"}},
 

@@ -86,7 +86,7 @@ type storeNames struct {
 	again  chan<- struct{} // asks for a new list
 
 	flakesSaid bool // somebody says that a name is a flake which no counter has
-	recovered  bool // the store was, so that it may have lost counters
+	recovered  bool // the store may have lost counters: it was recovered, or pool.Ensure created its first pool
 
 	outdated chan struct{} // closed when the server goes by a newer list
 
@@ -101,7 +101,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
-	if recovered, err = open.WasRecovered(ctx, u.store); err != nil {
+	if recovered, err = open.MayHaveLost(ctx, u.store); err != nil {
 		return nil, false, err
 	}
 	numbers, err := sequence.List(ctx, u.store)
@@ -217,7 +217,7 @@ func (n *storeNames) lookUp(name string) (c *config.Counter, near string, recove
 		return c, "", false, err
 	}
 	if near, err = open.Misspelled(ctx, u.store, name); err == nil {
-		recovered, err = open.WasRecovered(ctx, u.store) // last: it may have happened meanwhile
+		recovered, err = open.MayHaveLost(ctx, u.store) // last: it may have happened meanwhile
 	}
 	return nil, near, recovered, err
 }

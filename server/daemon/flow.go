@@ -71,8 +71,12 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logge
 			err = errors.Join(err, leave())
 		}
 	}()
+	enter := shared.enter
+	if len(d.URLs) > 1 { // drawing begins no ticket, so a file that is not there was moved or lost
+		enter = func(ctx context.Context, url string) (*sharedStore, error) { return shared.enterMaking(ctx, url, nil) }
+	}
 	for _, url := range d.URLs {
-		u, err := shared.enter(ctx, url)
+		u, err := enter(ctx, url)
 		if err != nil {
 			return nil, open.AtStore(d.Series, url, err)
 		}

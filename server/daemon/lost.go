@@ -49,7 +49,7 @@ func (o *service) tellLost(was *plan) {
 	if p.names == nil || !p.names.mayBeLost() || was != nil && was.names != nil && was.names.url == p.names.url && was.names.mayBeLost() {
 		return
 	}
-	o.log.Warn("the store was recovered and may have lost counters: a name that no counter has gives nothing",
+	o.log.Warn("the store may have lost counters: a name that no counter has gives nothing",
 		withHint(p.others.hintOf(p.names.lost("NAME")), "store", p.others.storeText())...)
 }
 

@@ -50,7 +50,7 @@ type Running struct {
 
 	Series    int  // how many are configured, where AnyName is false
 	AnyName   bool // every name gives something
-	MayBeLost bool // the store was recovered and may have lost counters: only their names give anything
+	MayBeLost bool // the store may have lost counters: only their names give anything
 	Default   bool // a series is kept in the default file of this user
 }
 

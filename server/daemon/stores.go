@@ -83,13 +83,20 @@ func (x *sharedStores) renew() {
 // enter returns the store of a URL, open. Who has entered leaves.
 func (x *sharedStores) enter(ctx context.Context, url string) (*sharedStore, error) {
 	x.mu.Lock()
+	made := x.made
+	x.mu.Unlock()
+	return x.enterMaking(ctx, url, made)
+}
+
+// enterMaking is enter, with made as open.Store takes it.
+func (x *sharedStores) enterMaking(ctx context.Context, url string, made open.OnMade) (*sharedStore, error) {
+	x.mu.Lock()
 	s := x.byURL[url]
 	if s == nil {
 		s = &sharedStore{url: url, log: x.log, advise: x.advise, members: map[*member]bool{}}
 		x.byURL[url] = s
 	}
 	s.users++
-	made := x.made
 	x.mu.Unlock()
 
 	s.opening.Lock()

@@ -25,10 +25,10 @@ type supply struct {
 	// The store has to have what it draws from: opening the supply creates nothing.
 	existing bool
 
-	log     *slog.Logger
-	bare    *slog.Logger // for the series, which says its name itself
-	began   time.Time
-	source  *server.Source // the same for all series that draw from it
+	log    *slog.Logger
+	bare   *slog.Logger // for the series, which says its name itself
+	began  time.Time
+	source *server.Source // the same for all series that draw from it
 
 	now     atomic.Pointer[flowing] // nil: not open yet
 	trouble atomic.Pointer[error]   // why it is not

@@ -93,7 +93,7 @@ var troubles = []struct {
 	{isA[*sequence.MismatchError], "the store has it with other settings"},
 	{isA[*document.DefinitionError], "the store has it with other settings"},
 	{isA[*open.KindError], "the store has a counter of another kind by its name"},
-	{isA[*open.LostNameError], "the store was recovered and may have lost a counter of that name"},
+	{isA[*open.LostNameError], "the store may have lost a counter of that name"},
 	{isA[*newCounterError], "a counter of that name is new, and the server has not opened it yet"},
 	{isA[*fromurl.URLError], "the server's settings name no store"},
 	{isA[*lease.FullError], "all workers of its pool are held"},

@@ -172,7 +172,7 @@ func (at location) journalFits() error {
 	}
 	for _, j := range at.rows() {
 		if fi, err := os.Stat(j); err == nil && fi.Size() > 0 {
-			return fmt.Errorf("%s is beside the file, and may be another file's: if it is left from the file that was there before, remove it; if it was copied with this one, open and close the file with sqlite3 once; then do the same again", j)
+			return fmt.Errorf("%s is beside the file, and may be another file's: if it is left from the file that was there before, remove it; if it was copied with this one, have sqlite3 read the file once (sqlite3 FILE 'SELECT count(*) FROM sqlite_master'); then do the same again", j)
 		}
 	}
 	return nil

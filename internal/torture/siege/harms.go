@@ -134,7 +134,7 @@ func flood(s *siege, d draw) func() {
 
 // releaseWorker takes a worker from its holder, as an operator may.
 func releaseWorker(s *siege, d draw) func() {
-	s.command("worker", "release", strconv.Itoa(d.pick%s.places))
+	s.command("worker", "release", strconv.Itoa(d.pick%s.places), "--yes")
 	return func() {}
 }
 
