@@ -13,7 +13,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -83,22 +82,6 @@ func (b *Backfill) Reserve(ctx context.Context, s store.Store, name string) erro
 	}
 	job := hex.EncodeToString(sum.Sum(nil)[:8])
 	return pool.ReserveBackfill(ctx, s, name, b.worker, job, b.layout.Time(b.latest))
-}
-
-// FreeWorker returns the highest worker of a pool that nobody ever held, as far as the store knows.
-// Leases begin with the lowest, so it is the one least likely to be wanted. It is false where every
-// worker was held.
-func FreeWorker(ctx context.Context, s store.Store, info pool.Info) (worker int64, ok bool, err error) {
-	known, err := pool.Workers(ctx, s, info.Name)
-	if err != nil {
-		return 0, false, err
-	}
-	for n := info.Last; n >= info.First; n-- {
-		if !slices.ContainsFunc(known, func(w pool.Worker) bool { return w.Worker == n }) {
-			return n, true, nil
-		}
-	}
-	return 0, false, nil
 }
 
 // A FutureError says that a time is still to come: a lease may make ids of that time.

@@ -22,7 +22,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	worker, _, err := backfill.FreeWorker(ctx, store, info)
+	worker, _, err := pool.FreeWorker(ctx, store, pool.Default)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -117,13 +117,13 @@ func TestReserve(t *testing.T) {
 	if err := reserve(1, 1, 3); !errors.As(err, new(*pool.BackfillError)) {
 		t.Error(err)
 	}
-	if n, ok, err := backfill.FreeWorker(t.Context(), s, info); n != 0 || !ok || err != nil {
+	if n, ok, err := pool.FreeWorker(t.Context(), s, "web"); n != 0 || !ok || err != nil {
 		t.Errorf("%d, %v, %v", n, ok, err)
 	}
 	if err := reserve(0, 1); err != nil {
 		t.Error(err)
 	}
-	if _, ok, err := backfill.FreeWorker(t.Context(), s, info); ok || err != nil {
+	if _, ok, err := pool.FreeWorker(t.Context(), s, "web"); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 }

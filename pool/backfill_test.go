@@ -164,3 +164,84 @@ func TestBackfillRefuses(t *testing.T) {
 		t.Errorf("a pool that is not there: %v", err)
 	}
 }
+
+// A worker that another pool has a record of may have made the ids, so it is refused wherever
+// that record is: in a pool that gave the worker away, and in what is left of a pool that was
+// lost. The error names that pool. A pool that is said to repeat the ids does not count.
+func TestBackfillElsewhere(t *testing.T) {
+	s := with(t, memory.New(), nil)
+	if err := pool.ReserveBackfill(t.Context(), s, pool.Default, 1022, "import", time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.SetWorkers(t.Context(), s, pool.Default, 0, 511); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Create(t.Context(), s, "heir", &pool.Options{First: 512}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Create(t.Context(), s, "twin", &pool.Options{MayRepeat: []string{pool.Default, "heir"}}); err != nil {
+		t.Fatal(err)
+	}
+	remains := with(t, memory.New(), nil)
+	if _, err := remains.Put(t.Context(), term.KeyWorker("lost", 7), term.Record{V: 1, Term: 1, Name: "web-1", Horizon: 1}.Encode(), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		s      store.Store
+		pool   string
+		worker int64
+		in     string // the pool that had the worker; empty: the worker is given
+	}{
+		{s, "heir", 1022, pool.Default}, {s, "twin", 1022, ""}, {s, pool.Default, 7, ""},
+		{remains, pool.Default, 7, "lost"}, {remains, pool.Default, 8, "lost"}, // of a lost pool the layout is not known
+	} {
+		err := pool.ReserveBackfill(t.Context(), c.s, c.pool, c.worker, "another", time.Now().Add(-time.Hour))
+		var held *pool.BackfillError
+		if refused := errors.As(err, &held); refused != (c.in != "") || !refused && err != nil || refused && held.In != c.in {
+			t.Errorf("worker %d of pool %s: %v, want one that pool %q had", c.worker, c.pool, err, c.in)
+		}
+	}
+}
+
+// A job has its worker again after the pool gave the worker away, for the same ids and no
+// later ones: another pool may have the worker now, and starts above them.
+func TestBackfillAgainOutsideTheRange(t *testing.T) {
+	s := with(t, memory.New(), nil)
+	last := time.Now().Add(-time.Hour)
+	if err := pool.ReserveBackfill(t.Context(), s, pool.Default, 1022, "import", last); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.SetWorkers(t.Context(), s, pool.Default, 0, 511); err != nil {
+		t.Fatal(err)
+	}
+	if err := pool.ReserveBackfill(t.Context(), s, pool.Default, 1022, "import", last); err != nil {
+		t.Errorf("the same ids: %v", err)
+	}
+	// A record that came after the pool gave the worker away says nothing of other pools.
+	if _, err := s.Put(t.Context(), term.KeyWorker(pool.Default, 1021), term.Past("past:import", firn.Default().Tick(time.Now())).Encode(), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"another job": pool.ReserveBackfill(t.Context(), s, pool.Default, 1022, "another", last),
+		"later ids":   pool.ReserveBackfill(t.Context(), s, pool.Default, 1021, "import", last.Add(time.Minute)),
+		"no record":   pool.ReserveBackfill(t.Context(), s, pool.Default, 1020, "import", last),
+	} {
+		if !errors.As(err, new(*term.WorkerError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A pool that gives the worker away while the record is being written refuses the job.
+func TestBackfillWhileTheRangeShrinks(t *testing.T) {
+	s := with(t, memory.New(), nil)
+	narrow := func(inner store.Store, _ string, _ []byte) {
+		if _, err := pool.SetWorkers(t.Context(), inner, pool.Default, 0, 511); err != nil {
+			t.Error(err)
+		}
+	}
+	err := pool.ReserveBackfill(t.Context(), &interposed{s, narrow}, pool.Default, 1022, "import", time.Now())
+	if !errors.As(err, new(*term.WorkerError)) {
+		t.Error(err)
+	}
+}

@@ -127,10 +127,7 @@ func (o *backfillOptions) claiming(cmd *cobra.Command, set *settings, hasWorker 
 		case want.IsValid() && want != have:
 			return &lease.LayoutError{Pool: name, Have: have.String(), Want: want.String()}
 		case !hasWorker && have.Workers() > 1:
-			return ui.Bad("--worker is missing").Hint("%s", neverHeld(cmd, s, info))
-		case o.worker < info.First || o.worker > info.Last:
-			e := &lease.WorkerError{Pool: name, Worker: o.worker, First: info.First, Last: info.Last}
-			return ui.Bad("%w", ui.Rename(outside(e, e), e)).Hint("%s", neverHeld(cmd, s, info))
+			return ui.Bad("--worker is missing").Hint("%s", neverHeld(cmd, s, name))
 		}
 		o.layout.Layout = info.Layout
 		return nil
@@ -144,27 +141,26 @@ func (o *backfillOptions) claiming(cmd *cobra.Command, set *settings, hasWorker 
 func claimWorker(cmd *cobra.Command, s store.Store, from string, b *backfill.Backfill) error {
 	err := b.Reserve(cmd.Context(), s, from)
 	var held *pool.BackfillError
+	var out *lease.WorkerError
 	switch {
+	case errors.As(err, &out):
+		return ui.Bad("%w", ui.Rename(outside(out, out), out)).Hint("%s", neverHeld(cmd, s, from))
 	case errors.As(err, &held) && held.Name == "":
 		return ui.Failed("%w", err).Hint("--store none, once no row has an id of that worker, and no process can take it: docs/past-ids.md")
 	case held != nil:
-		info, lost := pool.Show(cmd.Context(), s, from)
-		if lost != nil {
-			return err
-		}
-		return ui.Failed("%w", err).Hint("%s", neverHeld(cmd, s, info))
+		return ui.Failed("%w", err).Hint("%s", neverHeld(cmd, s, from))
 	}
 	return err
 }
 
 // neverHeld says which worker to take.
-func neverHeld(cmd *cobra.Command, s store.Store, info pool.Info) string {
-	n, ok, err := backfill.FreeWorker(cmd.Context(), s, info)
+func neverHeld(cmd *cobra.Command, s store.Store, from string) string {
+	n, ok, err := pool.FreeWorker(cmd.Context(), s, from)
 	switch {
 	case err != nil:
 		return "to see who had which: firn worker ls"
 	case !ok:
-		return "every worker was held, so there is none left for other ids in this pool; docs/past-ids.md says how one is kept out"
+		return fmt.Sprintf("no worker of pool %q is certain to be new: --store none takes one that firn worker ls shows in no pool, once no row has an id of it, and no process can take it: docs/past-ids.md", from)
 	}
 	return fmt.Sprintf("nobody ever had worker %d, as far as the store knows: --worker %d", n, n)
 }
