@@ -48,9 +48,10 @@ func CheckClock(ctx context.Context, st store.Store, key string) error {
 	if err != nil || p.LocalClock {
 		return err
 	}
-	asked := time.Now()
+	now := hostClock(ctx)
+	asked := now()
 	rec, err := st.Get(ctx, key)
-	answered := time.Now()
+	answered := now()
 	switch {
 	case err != nil || rec.Read.IsZero():
 		return err
@@ -60,4 +61,19 @@ func CheckClock(ctx context.Context, st store.Store, key string) error {
 		return &ClockError{answered, rec.Read, Skew}
 	}
 	return nil
+}
+
+type clockKey struct{}
+
+// WithClock returns a context in which this host's clock is now: for a host that is simulated.
+func WithClock(ctx context.Context, now func() time.Time) context.Context {
+	return context.WithValue(ctx, clockKey{}, now)
+}
+
+// hostClock returns the clock of this host.
+func hostClock(ctx context.Context) func() time.Time {
+	if now, ok := ctx.Value(clockKey{}).(func() time.Time); ok {
+		return now
+	}
+	return time.Now
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -24,7 +25,8 @@ type errand struct {
 	// term.Skew, comes out as the world's. Of the store's record it takes either the
 	// latest instant that it may be, or the earliest.
 	latest bool
-	clock  time.Duration // error of the operator's own, where the store has none
+	clock  time.Duration // error of the operator's own
+	heard  time.Time     // what the store's clock said last, as package pool was told
 
 	next  func() (request, bool)
 	stop  func()
@@ -41,8 +43,10 @@ type errand struct {
 // ended before.
 func (w *world) do(e *errand, work func(context.Context, store.Store) error, then func(error)) {
 	e.w, e.life, e.then, e.clock = w, e.by.life, then, w.withinSkew()
+	// One who finds that the store's clock is not the host's sets the wrong one first.
+	ctx := record.WithClock(context.Background(), func() time.Time { return e.heard.Add(e.clock) })
 	e.next, e.stop = iter.Pull(func(yield func(request) bool) {
-		e.err = work(context.Background(), remote{e, yield})
+		e.err = work(ctx, remote{e, yield})
 	})
 	w.errands = append(w.errands, e)
 	e.step()
@@ -139,6 +143,7 @@ func (r remote) List(_ context.Context, prefix string) ([]store.Record, error) {
 
 func (r remote) Durability(context.Context) (store.Durability, error) {
 	got := r.ask(request{kind: promise})
+	r.e.heard = time.Time{} // clocks are compared by a record that is read after this
 	return got.promise, got.err
 }
 
@@ -150,6 +155,7 @@ const added = 2 * term.Skew
 // clocks.
 func (e *errand) read(rec store.Record) store.Record {
 	w := e.w
+	defer func() { e.heard = rec.Read }()
 	if rec.Key == "" {
 		return rec
 	}
