@@ -10,7 +10,7 @@
 //	variables.go                      which FIRN_ variables each reads
 //	settings.go settingflags.go       the settings of package config, from flags and variables
 //	hints.go                          commands in hints: completed with the store, config and servers
-//	settingerrors.go poolerrors.go hintpool.go missing.go servehints.go   what to do, by error
+//	settingerrors.go poolerrors.go leaseerrors.go missing.go servehints.go   what to do, by error
 //	drawing.go printer.go             series of every kind: drawn from, printed
 //	formread.go answers.go            ids as arguments or lines
 package main

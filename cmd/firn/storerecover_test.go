@@ -136,7 +136,7 @@ func TestRestoredWithoutFile(t *testing.T) {
 	}
 	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || remedy.IsFile(path) ||
 		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH") ||
-		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost\n") {
+		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost (add --outage if any") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--lost"); code != ui.ExitUsage || remedy.IsFile(path) ||

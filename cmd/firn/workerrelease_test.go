@@ -14,7 +14,7 @@ import (
 func TestReleaseAsksForAHeldWorker(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
 	mustAll(t, "next")
-	h := command(t, os.Getenv("FIRN_STORE"), "run", "--", "sleep", "60")
+	h := command(t, "", "run", "--", "sleep", "60")
 	if err := h.Start(); err != nil {
 		t.Fatal(err)
 	}
