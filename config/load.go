@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -105,4 +106,17 @@ var Variables = []Variable{
 	{"server", "servers with shards, NAME=URL with a space between them"},
 	{"address", "how servers with shards reach each other, SERVER=URL"},
 	{"db", "the other system's database"},
+}
+
+// ofKubernetes is what Kubernetes tells each pod of services called firn and firn-X.
+var ofKubernetes = regexp.MustCompile(`^FIRN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// OfKubernetes reports whether Kubernetes sets a variable of that name for a service.
+func OfKubernetes(name string) bool { return ofKubernetes.MatchString(name) }
+
+// MistypedStore reports whether a name is one that somebody gives to a variable who means
+// FIRN_STORE, such as FIRN_STORE_URL.
+func MistypedStore(name string) bool {
+	store := VariableName("store")
+	return strings.HasPrefix(name, store) && name != store && !OfKubernetes(name)
 }

@@ -187,6 +187,10 @@ func noStoreFailure(err error, url string) *ui.Failure {
 // noDefault says how a store is named where there is no default one.
 func noDefault(err error, e *open.DefaultStoreError) *ui.Failure {
 	f := ui.Failed("%w", ui.Rename(strings.Replace(err.Error(), "no store is named", "no --store given", 1), err))
+	if e.Variable != "" {
+		f.Code = ui.ExitUsage
+		return f.Hint("give the store to all processes as FIRN_STORE=URL, or unset %s if this user's default file is the right store", e.Variable)
+	}
 	if e.Err != nil {
 		return f.Hint("let this user enter and write that directory: another file makes the same ids")
 	}

@@ -114,13 +114,15 @@ func strayVariables(root *cobra.Command, environ []string) []strayVariable {
 		name, value, _ := strings.Cut(one, "=")
 		switch {
 		case !strings.HasPrefix(name, config.Prefix), slices.Contains(known, name),
-			name == config.VariableName("worker"), ofKubernetes.MatchString(name), ofTests.MatchString(name),
+			name == config.VariableName("worker"), config.OfKubernetes(name), ofTests.MatchString(name),
 			held && digits.MatchString(value): // a worker field of the layout
 			continue
 		}
 		v := strayVariable{name: name}
 		if flag, ok := flags[name]; ok {
 			v.do = "only the flag --" + flag + " counts"
+		} else if config.MistypedStore(name) {
+			v.do = "is it " + config.VariableName("store") + "?"
 		} else if best := nearest.Name(name, known); best != "" {
 			v.do = "is it " + best + "?"
 		}
@@ -131,8 +133,6 @@ func strayVariables(root *cobra.Command, environ []string) []strayVariable {
 
 var (
 	digits = regexp.MustCompile(`^[0-9]+$`)
-	// What Kubernetes tells each pod of services called firn and firn-X.
-	ofKubernetes = regexp.MustCompile(`^FIRN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 	// What firn's own tests and their servers are told: docs/internals.md.
 	ofTests = regexp.MustCompile(`^FIRN_(TEST_\w+|\w+_TEST_\w+|DRAW_\w+|REQUIRE_SERVERS|INSTALL_SERVERS|CI|LONG|MODELS|HELPER|` +
 		`MOVE_CHILD|SETUP_CHILD|MOVES_ORDER|STRICT_ON|SCREENSHOTS|SCHEDULES|PICTURES)$`)

@@ -155,6 +155,7 @@ func TestVariablesCount(t *testing.T) {
 func TestStrayVariables(t *testing.T) {
 	for environ, want := range map[string]string{
 		"FIRN_STROE=x":            "FIRN_STROE: is it FIRN_STORE?",
+		"FIRN_STORE_URL=x":        "FIRN_STORE_URL: is it FIRN_STORE?",
 		"FIRN_NOSUCH=":            "FIRN_NOSUCH: ",
 		"FIRN_MACHINE=7":          "FIRN_MACHINE: ",
 		"FIRN_YES=1":              "FIRN_YES: only the flag --yes counts",

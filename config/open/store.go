@@ -24,12 +24,15 @@ func (*NoStoreError) Retryable() bool { return false }
 
 // A DefaultStoreError says why there is no store where none is named.
 type DefaultStoreError struct {
+	Variable  string // that is set, and of which firn reads only the beginning, FIRN_STORE; "": none
 	Container string // what says that this is a container, each of which would have a file of its own; "": none
 	Err       error  // the directory of the file cannot be made; nil: this user has none
 }
 
 func (e *DefaultStoreError) Error() string {
 	switch {
+	case e.Variable != "":
+		return fmt.Sprintf("no store is named, and the variable %s is set, which firn does not read: this user's default file may be another store", e.Variable)
 	case e.Container != "":
 		return fmt.Sprintf("no store is named, and this looks like a container (%s): each container would have a file of its own, and make the same ids", e.Container)
 	case e.Err != nil:
@@ -83,7 +86,15 @@ func Store(ctx context.Context, url string, made OnMade) (*open.Store, error) {
 
 // DefaultStore returns the path of the store that is used where none is named:
 // the default file of this user, which programs open by sqlite.OpenDefault.
+//
+// There is none where a variable is set that looks like FIRN_STORE mistyped: it names another
+// store, and two stores make the same ids.
 func DefaultStore() (string, error) {
+	for _, one := range os.Environ() {
+		if name, _, _ := strings.Cut(one, "="); config.MistypedStore(name) {
+			return "", &DefaultStoreError{Variable: name}
+		}
+	}
 	path, err := sqlite.DefaultPath()
 	var none *sqlite.NoDefaultError
 	switch {
