@@ -14,25 +14,8 @@ import (
 // reload reads the settings again and serves what they say. On an error nothing has
 // changed.
 func (o *service) reload(ctx context.Context, told bool) error {
-	cfg, err := o.load()
+	next, keys, err := o.planAgain()
 	if err != nil {
-		return err
-	}
-	next, err := makePlan(cfg, &o.options)
-	if err != nil {
-		return err
-	}
-	if err := o.plan.fixed(next); err != nil {
-		return err
-	}
-	if err := next.guard(o.options.NoAuth); err != nil {
-		return err
-	}
-	var keys keyring
-	if err := keys.load(&next.options); err != nil {
-		return err
-	}
-	if err := next.openForms(); err != nil {
 		return err
 	}
 	// After all that needs no store: what is refused leaves no trace.
@@ -84,6 +67,32 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	o.sharded.Store(&next.sharded)
 	closeAll(gone, o.log)
 	return nil
+}
+
+// planAgain reads the settings anew. It opens no store.
+func (o *service) planAgain() (*plan, *keyring, error) {
+	cfg, err := o.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	next, err := makePlan(cfg, &o.options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.plan.fixed(next); err != nil {
+		return nil, nil, err
+	}
+	if err := next.guard(o.options.NoAuth); err != nil {
+		return nil, nil, err
+	}
+	keys := &keyring{}
+	if err := keys.load(&next.options); err != nil {
+		return nil, nil, err
+	}
+	if err := next.openForms(); err != nil {
+		return nil, nil, err
+	}
+	return next, keys, nil
 }
 
 // again opens a supply for a reload. One of settings that the server has already replaces one
