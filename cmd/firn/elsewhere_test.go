@@ -83,7 +83,7 @@ func TestAnotherDatabase(t *testing.T) {
 		t.Error(out)
 	}
 	_, errs, code := called(t, "pool", "ensure", "--store", url)
-	for _, want := range []string{"firn: warning: ", "counters of an earlier store are not in this one", "firn series create NAME --kind sequence --first N --store " + phrase.ShellWord(url), "firn series create NAME --pattern PATTERN --store " + phrase.ShellWord(url)} {
+	for _, want := range []string{"firn: warning: ", "counters of an earlier store are not in this one", "firn series create NAME --kind sequence --first N --store " + phrase.ShellWord(url), "firn series create NAME --pattern PATTERN --after TEXT --store " + phrase.ShellWord(url)} {
 		if code != 0 || !strings.Contains(errs, want) {
 			t.Errorf("exit code %d, want %q: %s", code, want, errs)
 		}

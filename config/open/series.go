@@ -123,6 +123,10 @@ func lacking(ctx context.Context, d *config.Series, st store.Store) error {
 	case err != nil || !durability.NoticesLoss:
 		return err // such a store creates nothing
 	case d.Kind == config.Flake:
+		// The ids of a pool start late enough where the store says itself that it lost one.
+		if lost, err := MayHaveLost(ctx, st); err != nil || lost {
+			return err
+		}
 		_, err = pool.Show(ctx, st, d.Leasing.Pool)
 		return LearnCause(ctx, st, d.Leasing, err)
 	}
