@@ -192,8 +192,11 @@ func TestBackfillElsewhere(t *testing.T) {
 		worker int64
 		in     string // the pool that had the worker; empty: the worker is given
 	}{
-		{s, "heir", 1022, pool.Default}, {s, "twin", 1022, ""}, {s, pool.Default, 7, ""},
-		{remains, pool.Default, 7, "lost"}, {remains, pool.Default, 8, "lost"}, // of a lost pool the layout is not known
+		{s, "heir", 1022, pool.Default},
+		{s, "twin", 1022, ""},
+		{s, pool.Default, 7, ""},
+		{remains, pool.Default, 7, "lost"},
+		{remains, pool.Default, 8, "lost"}, // of a lost pool the layout is not known
 	} {
 		err := pool.ReserveBackfill(t.Context(), c.s, c.pool, c.worker, "another", time.Now().Add(-time.Hour))
 		var held *pool.BackfillError
