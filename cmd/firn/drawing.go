@@ -59,15 +59,6 @@ func (s *settings) drawing(name string) (*drawing, error) {
 	return &drawing{one, hinter{s.cmd}}, nil
 }
 
-// servedDrawing returns what a server draws from for a series of the file.
-func (s *settings) servedDrawing(one *config.Written) (*drawing, error) {
-	what, err := s.Served(one)
-	if err != nil {
-		return nil, err
-	}
-	return &drawing{what, hinter{s.cmd}}, nil
-}
-
 // warnOn prints warnings.
 func warnOn(errs io.Writer) func(string) {
 	return func(text string) { ui.PrintWarning(errs, "%s", text) }
