@@ -233,7 +233,7 @@ func (c *poolCheck) crash() {
 		text += fmt.Sprintf("; now that would be %s for worker %d, %s", longest.Round(time.Second), worker, c.records.workers[worker].Name)
 	}
 	if c.leasing.Options.GrantFile != "" {
-		text += "; one that starts again on its host goes on at once, from its grant file"
+		text += "; one that starts again on its host continues at once, from its grant file"
 	}
 	c.say(OK, "crash", "", "%s", text)
 }

@@ -114,7 +114,7 @@ func TestCountersInACopy(t *testing.T) {
 	}
 	firnOn(t, there, ui.ExitUsage, "store", "recover", "--yes")
 	done := firnOn(t, there, 0, "store", "recover", "--yes", "--numbers", "100")
-	if strings.Contains(done, "no ids for") || !strings.Contains(done, "series: orders, invoice. Each leaves out 100 numbers, and goes on at once") ||
+	if strings.Contains(done, "no ids for") || !strings.Contains(done, "series: orders, invoice. Each leaves out 100 numbers, and continues at once") ||
 		!strings.Contains(done, "is safe again: it has no pool; the ids of one that is created now start at ") {
 		t.Error(done)
 	}

@@ -184,7 +184,7 @@ func (d *drawing) create(cmd *cobra.Command) error {
 	return ui.PrintNote(cmd.ErrOrStderr(), "created the %s %s%s", d.Kind, d.Name, text)
 }
 
-// openToCreate opens the stores of a series that is to be created. Where one store has the ticket
+// openToCreate opens the stores in which a series will be created. Where one store has the ticket
 // already, the file of another that is not there was moved or lost: none is made in its place.
 func (d *drawing) openToCreate(ctx context.Context, errs io.Writer) ([]store.Store, func() error, error) {
 	if len(d.URLs) > 1 {

@@ -153,7 +153,7 @@ func (o *seriesImport) all(ctx context.Context, cmd *cobra.Command, s *settings,
 	return summarise(cmd, s, all, o.dry)
 }
 
-// carryOut writes what is to be written, and shows how far it is.
+// carryOut writes the plan to the store, and shows its progress.
 func carryOut(ctx context.Context, cmd *cobra.Command, st store.Store, all []takeover.Import) error {
 	var done atomic.Int64
 	show := ui.ShowProgressOf("series", true, cmd.ErrOrStderr(), int64(len(all)), &done)
@@ -192,7 +192,7 @@ func printImports(cmd *cobra.Command, all []takeover.Import, dry bool) error {
 	return w.Flush()
 }
 
-// summarise says on standard error what was done, and what is to be done.
+// summarise says on standard error what was done, and what you have to do next.
 func summarise(cmd *cobra.Command, s *settings, all []takeover.Import, dry bool) error {
 	n := map[takeover.Deed]int{}
 	var unnamed []string

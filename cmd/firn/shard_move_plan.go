@@ -18,7 +18,7 @@ import (
 	"github.com/firn-id/firn/shard/move"
 )
 
-// plan says what is to be done, and what speaks against it.
+// plan says which shards a move would move, and what prevents it.
 func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.Job, list string) error {
 	var refused []*move.RefusedError
 	for _, l := range jobs {
@@ -128,7 +128,7 @@ func obstacleLines(all []move.Obstacle) []obstacleLine {
 	return lines
 }
 
-// printMovePlan prints what is to be moved.
+// printMovePlan prints the shards that would move.
 func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(newMovePlanLine(p))

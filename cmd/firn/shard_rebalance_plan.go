@@ -19,7 +19,7 @@ import (
 	"github.com/firn-id/firn/shard/rebalance"
 )
 
-// planned is what is to be moved.
+// planned returns the shards that would move.
 func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, servers []shard.Server) (*rebalance.Plan, error) {
 	show := ui.ShowLine(o.By == rebalance.Rate, cmd.ErrOrStderr(), func(elapsed time.Duration) string {
 		return fmt.Sprintf("counting rows that are written: %s of %s", elapsed.Round(time.Second), o.Sample)

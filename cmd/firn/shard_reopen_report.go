@@ -18,7 +18,7 @@ import (
 // A reopening is a plan as it is printed.
 type reopening struct{ *setup.Reopening }
 
-// print says what is to be done.
+// print says which steps the plan has.
 func (r *reopening) print(w io.Writer) {
 	if len(r.Shards) > 0 {
 		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", phrase.Plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))

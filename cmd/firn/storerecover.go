@@ -39,7 +39,7 @@ The store does not know any more which ids were made. So firn store recover star
 ids of all its pools above everything that a process may have made, and takes every
 worker from its process: no ids for the longest outage budget, 5m or --outage or what a
 pool was created with, and 10s more. No clock says how far a counter had come, so
-sequences, tickets and documents leave out --numbers N, and go on at once. N is a count: at least
+sequences, tickets and documents leave out --numbers N, and continue at once. N is a count: at least
 the highest number in use less the highest that the store still knows as granted, which the
 command prints of sequences. A sequence over k stores moves on by k times N.
 
@@ -267,7 +267,7 @@ func (r *recovering) explain(w io.Writer, p *recovery.Plan, now time.Time) error
 		say("pools: none. The ids of a pool that is created now start at %s: %s", until, why)
 	}
 	if series := p.Series(); len(series) > 0 {
-		say("series: %s. Each leaves out %s, and goes on at once", phrase.List(series), r.numbers.text(series))
+		say("series: %s. Each leaves out %s, and continues at once", phrase.List(series), r.numbers.text(series))
 	}
 	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
 	for _, text := range givenSince(p.Contents) {

@@ -137,7 +137,7 @@ feed:
 	return first(errs[:])
 }
 
-// steps are what is to be done for the shards of a server.
+// steps are what the shards of a server still need.
 func (s ServerPlan) steps() []step {
 	var all []step
 	for _, n := range s.Renew {
