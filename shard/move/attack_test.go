@@ -40,13 +40,24 @@ func TestSlotBeingMade(t *testing.T) {
 	mustEnd(t, m.Abort, 1)
 }
 
-// TestSettings moves a shard where the databases have settings of their own.
+// TestSettings moves a shard where the databases have settings of their own. A time limit for
+// statements would end the copying of a large table: a move begins when the mover's role has none.
 func TestSettings(t *testing.T) {
 	a, b := shops(t, 2)
 	for _, s := range []*site{a, b} {
 		for _, setting := range []string{"default_transaction_isolation = 'repeatable read'", "default_transaction_deferrable = on", "statement_timeout = '25ms'", "lock_timeout = '1ms'"} {
 			s.must(t, fmt.Sprintf("ALTER DATABASE %s SET %s", s.Server.Config.Database, setting))
 		}
+	}
+	plan, err := NewPlan(t.Context(), a.Server, b.Server, []int64{1}, false, nil)
+	if err != nil || len(plan.Obstacles) != 2 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	for i, s := range []*site{a, b} {
+		if o := plan.Obstacles[i]; o.Object != "statement_timeout" || o.Server != s.Name {
+			t.Errorf("%+v", o)
+		}
+		s.must(t, plan.Obstacles[i].Fix)
 	}
 	m := mover(t, a, b)
 	if moved := mustMove(t, m.Move, 1); moved[0].Pause == 0 {

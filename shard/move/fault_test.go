@@ -139,14 +139,18 @@ func TestHeld(t *testing.T) {
 func TestSourceDiesAfterATry(t *testing.T) {
 	a, b := shops(t, 2)
 	holder := dial(t, a.Server.Config.ConnString())
-	var held, dead atomic.Bool
+	var held, died, dead atomic.Bool
 	source := hooked(a.Server, hook{
 		before: once(`firn\.let_go`, func() {
 			mustExec(t, holder, "BEGIN; UPDATE insta1.events SET day = day WHERE day = 1")
 			held.Store(true)
 		}),
 		loses: func(message string) bool {
-			return held.Load() && strings.Contains(message, "ROLLBACK") && !dead.Swap(true)
+			dies := held.Load() && strings.Contains(message, "ROLLBACK") && !died.Swap(true)
+			if dies {
+				dead.Store(true)
+			}
+			return dies
 		},
 	})
 	dial := source.Config.DialFunc

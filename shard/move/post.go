@@ -22,6 +22,7 @@ SELECT r.rolsuper, r.rolreplication OR coalesce((SELECT pg_has_role(x.oid, 'USAG
 	current_setting('max_wal_senders')::bigint, (SELECT count(*) FROM pg_stat_replication),
 	current_setting('max_logical_replication_workers')::bigint, (SELECT count(*) FROM pg_stat_subscription WHERE pid IS NOT NULL),
 	current_setting('max_sync_workers_per_subscription')::bigint,
+	ARRAY(SELECT name FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout') AND reset_val <> '0' ORDER BY 1),
 	ARRAY(SELECT gid FROM pg_prepared_xacts ORDER BY 1),
 	ARRAY(SELECT p.pubname::text FROM pg_publication AS p WHERE to_jsonb(p)->>'puballsequences' = 'true' ORDER BY 1),
 	ARRAY(SELECT ARRAY[g.rolname, m.rolname]::text[] FROM pg_auth_members AS a JOIN pg_roles AS g ON g.oid = a.roleid JOIN pg_roles AS m ON m.oid = a.member
@@ -38,7 +39,7 @@ func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
 	}
 	if err := c.QueryRow(ctx, postSQL).Scan(&p.superuser, &p.replication, &p.subscribes, &p.createsInDatabase, &p.monitors,
 		&p.user, &p.database, &p.locale, &p.readOnly, &p.walLevel, &p.standbys, &p.slots.most, &p.slots.used, &p.origins.most, &p.origins.used,
-		&p.senders.most, &p.senders.used, &p.worker.most, &p.worker.used, &p.syncWorkers, &p.prepared, &p.allSequences,
+		&p.senders.most, &p.senders.used, &p.worker.most, &p.worker.used, &p.syncWorkers, &p.timeouts, &p.prepared, &p.allSequences,
 		&p.members, &p.roles, &p.extensions, &p.schemas); err != nil {
 		return nil, err
 	}
@@ -108,6 +109,7 @@ type post struct {
 	walLevel, standbys              string
 	slots, origins, senders, worker free
 	syncWorkers                     int64
+	timeouts                        []string   // settings that end long work of the role
 	prepared                        []string   // transactions
 	allSequences                    []string   // publications
 	members                         [][]string // a role, and one that has its rights
@@ -168,7 +170,7 @@ func (p *post) onServer(n needs, code string) []Obstacle {
 			fmt.Sprintf("%s = %d or more in the parameter group, then reboot", s.setting, s.used+s.needed),
 		})
 	}
-	return obstaclesOf(p.server, slices.Concat(causes, p.rights(), []cause{
+	return obstaclesOf(p.server, slices.Concat(causes, p.rights(), p.limits(), []cause{
 		{
 			strings.Contains(p.standbys, "*"), "synchronous_standby_names", fmt.Sprintf("synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys),
 			"name the standbys there", "",
@@ -198,6 +200,19 @@ func (p *post) rights() []cause {
 		{!p.replication, role, fmt.Sprintf("role %q may not replicate", p.user), "ALTER ROLE " + user + " REPLICATION", "GRANT rds_replication TO " + user},
 		{!p.monitors, role, fmt.Sprintf("role %q does not see how old other sessions' transactions are", p.user), "GRANT pg_monitor TO " + user, ""},
 	}
+}
+
+// limits are the causes that end a copy before it is complete. The other server's subscription reads
+// the tables in a session of its own, with what is set for the role and the database: no connection
+// string changes that.
+func (p *post) limits() (all []cause) {
+	for _, name := range p.timeouts {
+		all = append(all, cause{
+			true, name, fmt.Sprintf("%s is set for role %q in database %q, and would end the copying of a large table", name, p.user, p.database),
+			fmt.Sprintf("ALTER ROLE %s IN DATABASE %s SET %s = 0", identifier(p.user), identifier(p.database), name), "",
+		})
+	}
+	return all
 }
 
 // grants are what gives roles on another server the rights that they have here, as members of

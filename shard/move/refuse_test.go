@@ -177,7 +177,7 @@ func TestRefusesServers(t *testing.T) {
 	mustExec(t, c, sqlOf(t)+fmt.Sprintf("UPDATE firn.server SET cluster = '%s', name = 'b', shards = 1, keys = 'hash', schemas = 'insta%%d', code = '%s'",
 		a.one(t, "SELECT cluster FROM firn.server"), must(install.Code(firn.Sharded()))))
 	want := []string{
-		"server b: wal_level is minimal",
+		"server b: wal_level is \"minimal\", must be \"logical\"",
 		"server b: 1 more replication slots are needed, and max_replication_slots = 0 leaves 0",
 		"server b: 3 more replication origins are needed, and max_replication_slots = 0 leaves 0",
 		"server b: 1 more senders of WAL are needed, and max_wal_senders = 0 leaves 0",

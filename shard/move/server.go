@@ -42,12 +42,18 @@ const (
 	retryPause = 250 * time.Millisecond
 )
 
-// patiently does something again while a server is away. What it does is of a kind that
-// may have been done although there was no answer.
+// patiently does something again while a server is away: until it has failed for as long as
+// the patience lasts, however long it went well before. What it does is of a kind that may have been
+// done although there was no answer.
 func patiently(ctx context.Context, patience time.Duration, f func() error) error {
-	for begun := time.Now(); ; {
+	for failing := (time.Time{}); ; {
 		err := f()
-		if err == nil || !away(err) || time.Since(begun) > patience || ctx.Err() != nil {
+		if err == nil || !away(err) || ctx.Err() != nil {
+			return err
+		}
+		if failing.IsZero() {
+			failing = time.Now()
+		} else if time.Since(failing) > patience {
 			return err
 		}
 		if err := pause(ctx, retryPause); err != nil {

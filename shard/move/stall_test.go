@@ -51,10 +51,10 @@ func TestStalledAway(t *testing.T) {
 	settled(t, a, b)
 	b.must(t, "ALTER TABLE insta1.users DROP COLUMN name")
 	o := hasty()
-	o.Stall, o.Patience = 2*time.Second, 5*time.Second
+	o.Stall = 2 * time.Second
 	m := New(a.Server, b.Server, o)
 	defer m.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ended := make(chan error)
 	go func() {

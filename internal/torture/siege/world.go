@@ -180,7 +180,11 @@ func (w *world) freeze(p *proc) {
 		}
 		w.t.Logf("%s was stopped inside a transaction; again", p.name)
 		p.cont()
-		p.issues(1)
+		// It leaves the transaction. Meanwhile another may take its worker, and it issues nothing more.
+		before := p.count()
+		for leave := time.Now().Add(2 * time.Second); p.count() == before && time.Now().Before(leave); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 
