@@ -77,17 +77,15 @@ func Crowded(ctx context.Context, s store.Store, err error, o *config.LeaseOptio
 	return err
 }
 
-// FreeBeside returns workers that a pool of that name could have; "" where that is not known or there
-// are none.
-func FreeBeside(ctx context.Context, s store.Store, name string, asked *pool.Options) string {
+// CrowdedBeside returns nil if a pool of that name can be created with these options beside the
+// others.
+func CrowdedBeside(ctx context.Context, s store.Store, name string, asked *pool.Options) *CrowdedError {
 	o := &config.LeaseOptions{Options: lease.Options{Layout: asked.Layout}}
 	if asked.Workers > 0 {
 		o.Workers, o.Ranged = term.Range{First: asked.First, Last: asked.First + asked.Workers - 1}, true
 	}
-	if e := crowdedBy(poolsOf(ctx, s), name, o); e != nil {
-		return e.Free
-	}
-	return ""
+	others := slices.DeleteFunc(poolsOf(ctx, s), func(p createdPool) bool { return slices.Contains(asked.MayRepeat, p.name) })
+	return crowdedBy(others, name, o)
 }
 
 // CrowdedPool returns nil if a pool of that name and layout can be created beside the others with
