@@ -181,7 +181,7 @@ func warnOfCounters(ctx context.Context, s store.Store, cmd *cobra.Command) erro
 	if err != nil || len(sequences)+len(documents) > 0 {
 		return err
 	}
-	ui.PrintWarning(cmd.ErrOrStderr(), "%s", hinter{cmd}.compose("this store has no counter: counters of an earlier store are not in this one. If there were any, create each again before anything is started: "+
+	ui.PrintWarning(cmd.ErrOrStderr(), "%s", hinter{cmd: cmd}.compose("this store has no counter: counters of an earlier store are not in this one. If there were any, create each again before anything is started: "+
 		"firn series create NAME --kind sequence --first N, with N above every number in use; firn series create NAME --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out"))
 	return nil
 }

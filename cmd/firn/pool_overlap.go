@@ -74,19 +74,13 @@ func ownWorkers(e *pool.OverlapError, verb string, room *open.CrowdedError) stri
 	case room.Leaving != "":
 		return fmt.Sprintf(", or take the workers that %s is giving up (%s, again until it succeeds; %s%s)", room.Other.Name, narrow(room.Other, remedy.Range(room.Other)), create(room.Leaving), why)
 	case room.Big.Name != "":
-		lower, upper := halves(room.Big)
+		lower, upper := open.Halves(room.Big)
 		if room.Big.Layout != room.Layout {
 			layout = " --layout " + phrase.ShellWord(layoutName(room.Big.Layout))
 		}
-		return fmt.Sprintf(", or give each its own workers (%s; %s%s)", narrow(room.Big, lower), create(upper), why)
+		return fmt.Sprintf(", or give each its own workers (%s; %s%s)", narrow(room.Big, lower.String()), create(upper.String()), why)
 	}
 	return ": no pool has a worker to spare"
-}
-
-// halves are the two halves of the workers of a pool that has at least two.
-func halves(p pool.Info) (lower, upper string) {
-	middle := p.First + p.Workers()/2
-	return fmt.Sprintf("%d-%d", p.First, middle-1), fmt.Sprintf("%d-%d", middle, p.Last)
 }
 
 // notGivenUp says how a pool gets workers that another one does not lease any more, and has

@@ -50,3 +50,15 @@ func TestPoolWithoutAWorkerLeft(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
+
+// Workers that two pools have cannot be had by narrowing one of them.
+func TestPoolBesideTwoOfTheSameWorkers(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	mustAll(t, "pool create a --new", "pool create b --may-repeat a --new")
+	for _, args := range []string{"pool create c --new", "next --pool c"} {
+		_, errs, code := called(t, strings.Fields(args)...)
+		if code != ui.ExitFailed || strings.Contains(errs, "pool set") || !strings.Contains(errs, "--may-repeat a --may-repeat b") {
+			t.Errorf("%s: exit code %d: %s", args, code, errs)
+		}
+	}
+}

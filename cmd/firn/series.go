@@ -323,7 +323,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 	if err != nil {
 		return err
 	}
-	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}}, hinter{cmd}}
+	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}}, hinter{cmd: cmd}}
 	if one == nil {
 		return withStore(cmd, func(st store.Store) error {
 			if err := d.learnKind(cmd.Context(), s, st); err != nil {

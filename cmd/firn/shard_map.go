@@ -47,7 +47,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 			var of *shard.ServerError
 			if errors.As(a.Err, &of) && !errors.Is(a.Err, shard.ErrNoShards) { // what follows says what to do about that
 				if do := serverCure(of); do != "" {
-					text += "; " + hinter{cmd}.compose(do)
+					text += "; " + hinter{cmd: cmd}.compose(do)
 				}
 			}
 			if check.AddressDo(a.Err) != "" {

@@ -98,7 +98,7 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	r.hints, r.url = hinter{cmd}, set.StoreURL().Text
+	r.hints, r.url = hinter{cmd: cmd}, set.StoreURL().Text
 	if r.numbers, err = numbersOf(cmd); err != nil {
 		return err
 	}

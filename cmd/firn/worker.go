@@ -113,7 +113,7 @@ func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 		return
 	}
 	f := otherStore(other, other, at)
-	ui.WarnHinting(cmd.ErrOrStderr(), hinter{cmd}.lines(f), "%s", f)
+	ui.WarnHinting(cmd.ErrOrStderr(), hinter{cmd: cmd}.lines(f), "%s", f)
 }
 
 // poolInForce is the pool of --pool, the only one of firn.yaml, or the default.
