@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/firn-id/firn/internal/trouble"
 )
 
 // A lookout knows which server a shard is on, by what the servers said when they were
@@ -144,7 +146,7 @@ func (l *lookout) note(name string, begun time.Time, view *View, err error) {
 	l.looked[name] = begun
 	views, faults := maps.Clone(l.views), maps.Clone(l.faults)
 	if err != nil {
-		faults[name] = &ServerError{name, explained(err)}
+		faults[name] = &ServerError{name, trouble.Explain(err)}
 	} else {
 		views[name] = view
 		delete(faults, name)
@@ -152,7 +154,7 @@ func (l *lookout) note(name string, begun time.Time, view *View, err error) {
 	m := l.m
 	if len(views) > 0 {
 		var wrong error
-		if m, wrong = MapOf(withoutOutdated(views, faults)); wrong != nil {
+		if m, wrong = NewMap(withoutOutdated(views, faults)); wrong != nil {
 			l.faults[name] = fmt.Errorf("%w (%w)", wrong, errMismatch)
 			return
 		}

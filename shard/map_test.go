@@ -17,8 +17,8 @@ func viewOf(t testing.TB, name string, rows ...shard.Row) *shard.View {
 	return &shard.View{Cluster: "c", Server: name, Layout: firn.MustLayout("instagram"), Keys: keys, Schemas: "insta%d", Servers: []string{"a", "b"}, Shards: rows}
 }
 
-// TestMapOf: where a shard is, by what two servers say of it.
-func TestMapOf(t *testing.T) {
+// TestNewMap: where a shard is, by what two servers say of it.
+func TestNewMap(t *testing.T) {
 	row := func(state shard.State, term int64, movedTo string) *shard.Row {
 		return &shard.Row{Shard: 2, Schema: "insta2", State: state, Term: term, MovedTo: movedTo, Here: true}
 	}
@@ -48,7 +48,7 @@ func TestMapOf(t *testing.T) {
 				views[name].Shards = []shard.Row{*r}
 			}
 		}
-		m, err := shard.MapOf(views)
+		m, err := shard.NewMap(views)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +62,8 @@ func TestMapOf(t *testing.T) {
 	}
 }
 
-// TestMapOfRefuses: servers that are not one cluster.
-func TestMapOfRefuses(t *testing.T) {
+// TestNewMapRefuses: servers that are not one cluster.
+func TestNewMapRefuses(t *testing.T) {
 	for want, spoil := range map[string]func(*shard.View){
 		"calls itself c":                                func(v *shard.View) { v.Server = "c" },
 		"in no cluster":                                 func(v *shard.View) { v.Cluster = "" },
@@ -74,11 +74,11 @@ func TestMapOfRefuses(t *testing.T) {
 	} {
 		views := map[string]*shard.View{"a": viewOf(t, "a"), "b": viewOf(t, "b")}
 		spoil(views["b"])
-		if _, err := shard.MapOf(views); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := shard.NewMap(views); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if _, err := shard.MapOf(nil); err == nil {
+	if _, err := shard.NewMap(nil); err == nil {
 		t.Error("a map of nothing")
 	}
 }
@@ -87,7 +87,7 @@ func TestMapOfRefuses(t *testing.T) {
 func TestMapKnowsServers(t *testing.T) {
 	views := map[string]*shard.View{"a": viewOf(t, "a"), "c": viewOf(t, "c")}
 	views["c"].Servers = []string{"a", "b", "c"}
-	m, err := shard.MapOf(views)
+	m, err := shard.NewMap(views)
 	if err != nil || strings.Join(m.Servers, " ") != "a b c" {
 		t.Errorf("%v, %v", m, err)
 	}

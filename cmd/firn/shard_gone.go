@@ -62,7 +62,7 @@ func goneFailure(err error) *ui.Failure {
 	switch {
 	case lacksRight(err):
 		return moveFailure(err)
-	case errors.As(err, &answers) && errors.Is(answers.Err, shard.ErrNoShards):
+	case errors.As(err, &answers) && errors.Is(answers.Err, shard.ErrNoCluster):
 		return f.Hint("%s", addressHint(answers.Server, answers.Err)).Hint("if server %s is lost, and this database was made in its place: run the same command without the address of server %[1]s in --server and in firn.yaml", answers.Server)
 	case errors.As(err, &answers) && answers.Err != nil:
 		return f.Hint("%s", addressHint(answers.Server, answers.Err))

@@ -45,7 +45,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 		if a.Err != nil {
 			text := phrase.WithoutPackage(a.Err.Error())
 			var of *shard.ServerError
-			if errors.As(a.Err, &of) && !errors.Is(a.Err, shard.ErrNoShards) { // what follows says what to do about that
+			if errors.As(a.Err, &of) && !errors.Is(a.Err, shard.ErrNoCluster) { // what follows says what to do about that
 				if do := serverCure(of); do != "" {
 					text += "; " + hinter{cmd}.compose(do)
 				}
@@ -64,7 +64,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
 	case len(views) == 0:
 		return nil, ui.Failed("no server answers as one of a cluster").Hint("to see each server: firn shard status; if there never was a cluster: firn shard init --count N")
 	}
-	m, err := shard.MapOf(views)
+	m, err := shard.NewMap(views)
 	if err != nil {
 		return nil, ui.Failed("%w", err).Hint("to compare the servers: firn shard doctor")
 	}

@@ -111,7 +111,7 @@ func (f *findings) stranger(name string, views map[string]*shard.View) {
 }
 
 func (f *findings) away(s *Server, views map[string]*shard.View) {
-	if errors.Is(s.Err, shard.ErrNoShards) {
+	if errors.Is(s.Err, shard.ErrNoCluster) {
 		f.stranger(s.Name, views)
 		return
 	}
@@ -152,7 +152,7 @@ func awayDo(s *Server, err error) string {
 
 // refuses says that a server is there, and does not let itself be looked at.
 func refuses(s *Server) bool {
-	return s.Err != nil && !errors.Is(s.Err, shard.ErrNoShards) && !(&shard.ServerError{Server: s.Name, Err: s.Err}).Away()
+	return s.Err != nil && !errors.Is(s.Err, shard.ErrNoCluster) && !(&shard.ServerError{Server: s.Name, Err: s.Err}).Away()
 }
 
 // standby is about an address that leads to a standby. It is about the cluster, so that it comes
@@ -300,7 +300,7 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	if len(views) == 0 {
 		return
 	}
-	m, err := shard.MapOf(views)
+	m, err := shard.NewMap(views)
 	if err != nil {
 		f.say(Bad, "", cmp.Or(AddressDo(err), "correct the address that leads to the wrong one"), "%s", strings.TrimPrefix(err.Error(), "shard: "))
 		return

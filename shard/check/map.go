@@ -29,6 +29,6 @@ func ReadMap(ctx context.Context, servers []shard.Server) (*shard.Map, map[strin
 	if err := RefuseStandbys(views); err != nil {
 		return nil, nil, err
 	}
-	m, err := shard.MapOf(views)
+	m, err := shard.NewMap(views)
 	return m, views, err
 }

@@ -99,7 +99,7 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
 	}
 	view, err := s.LookAt(ctx, c)
-	if err != nil && !errors.Is(err, shard.ErrNoShards) {
+	if err != nil && !errors.Is(err, shard.ErrNoCluster) {
 		return nil, nil, err
 	}
 	return said, view, nil

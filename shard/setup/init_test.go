@@ -32,7 +32,7 @@ func TestInit(t *testing.T) {
 		}
 		views[answer.Name] = answer.View
 	}
-	m, err := shard.MapOf(views)
+	m, err := shard.NewMap(views)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func look(ctx context.Context, s shard.Server) (*site, error) {
 		return t, err
 	}
 	t.view, err = shard.Look(ctx, c)
-	if errors.Is(err, shard.ErrNoShards) {
+	if errors.Is(err, shard.ErrNoCluster) {
 		return t, nil
 	}
 	if err == nil {

@@ -117,7 +117,7 @@ func clusterOf(sites []*site) (*shard.Map, error) {
 	if len(views) == 0 {
 		return nil, nil
 	}
-	return shard.MapOf(views)
+	return shard.NewMap(views)
 }
 
 // begin is the plan of a new cluster, or of the one that is there.

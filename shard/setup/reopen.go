@@ -71,7 +71,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 	if v == nil {
 		return nil, fmt.Errorf("shard: server %s does not answer", server)
 	}
-	m, err := shard.MapOf(views)
+	m, err := shard.NewMap(views)
 	if err != nil {
 		return nil, err
 	}
