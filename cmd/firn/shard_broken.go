@@ -14,9 +14,9 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file says how moves stand that a signal has broken off.
@@ -30,11 +30,11 @@ const answerTime = 20 * time.Second
 
 // sayBrokenOff says how the moves of shards stand, or all moves, what is safe, and what to
 // type next.
-func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, again string) {
+func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards []int64, again string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
 	moves, err := move.Moves(ctx, servers)
-	var away *shard.ServerError
+	var away *topology.ServerError
 	if errors.As(err, &away) {
 		ui.PrintWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
 	}
@@ -56,7 +56,7 @@ func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 
 // warnNowhere says which shards no server serves after a move that has failed, and returns the
 // moves that let them go. The error says that a server could not be asked.
-func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) (waiting []move.Move, err error) {
+func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards []int64) (waiting []move.Move, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	moves, err := move.Moves(ctx, servers)

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestShardsMoveBrokenOff has a move that waits broken off: it says how it stands and what
@@ -232,7 +232,7 @@ func TestShardsReopenIncomplete(t *testing.T) {
 // TestGoneFailure: what was overtaken by a mover is run again.
 func TestGoneFailure(t *testing.T) {
 	for code, hint := range map[string]string{"ID002": "run it again", "ID007": "run it again"} {
-		f := goneFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code}})
+		f := goneFailure(&topology.ServerError{Server: "a", Err: &pgconn.PgError{Code: code}})
 		if len(f.Hints) != 1 || !strings.HasSuffix(f.Hints[0].Text, hint) && !strings.Contains(f.Hints[0].Text, hint+";") {
 			t.Errorf("%s: %+v", code, f.Hints)
 		}
@@ -242,7 +242,7 @@ func TestGoneFailure(t *testing.T) {
 // TestMoveFailure: what belongs to the role that began a move, only that role ends.
 func TestMoveFailure(t *testing.T) {
 	for code, want := range map[string]string{"42501": "in the same command give these addresses instead, with the role that began the move, or a superuser: --server SERVER=postgres://SUPERUSER@HOST/DATABASE", "2BP01": "drop it there"} {
-		f := moveFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
+		f := moveFailure(&topology.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
 		if len(f.Hints) != 1 || f.Hints[0].Text != want {
 			t.Errorf("%s: %+v", code, f.Hints)
 		}

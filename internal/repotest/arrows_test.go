@@ -43,16 +43,17 @@ var arrows = []rule{
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
-	{pkg: "shard", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/install", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
-	{pkg: "shard/check", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/setup", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/migrate", ours: []string{".", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
-	{pkg: "shard/rebalance", ours: []string{"shard", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
+	{pkg: "shard/topology", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard", ours: []string{".", "shard/topology", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/install", ours: []string{".", "shard/topology"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard/check", ours: []string{".", "shard/topology"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/setup", ours: []string{".", "store", "shard/topology", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/migrate", ours: []string{".", "shard/topology", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/move", ours: []string{".", "store", "shard/topology", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
+	{pkg: "shard/rebalance", ours: []string{"shard/topology", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
 
 	// Settings are read, and nothing is opened: of a store only its URL is looked at.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
 
 	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/phrase", "internal/record", "internal/term"}},
 
@@ -69,7 +70,7 @@ var arrows = []rule{
 	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
-		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
+		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard/topology", "shard/check", "shard/move",
 		"server", "server/*", "internal/block", "internal/record", "internal/nearest", "internal/phrase", "internal/term",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
