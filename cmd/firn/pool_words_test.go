@@ -165,7 +165,7 @@ func TestLostFileWasThere(t *testing.T) {
 		os.Remove(name)
 	}
 	for _, typed := range []string{"pool ls", "pool show", "worker ls"} {
-		errs := follows(t, typed, "only if the file is gone for good, with all its copies, and was not moved: firn store recover", "")
+		errs := follows(t, typed, "only if the file and all its copies are lost, and it was not moved: firn store recover", "")
 		if strings.Contains(errs, "never was one") {
 			t.Errorf("%s: %s", typed, errs)
 		}

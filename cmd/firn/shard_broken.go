@@ -41,7 +41,7 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []topology.Se
 	moves = slices.DeleteFunc(moves, func(f move.Move) bool {
 		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 	})
-	ui.PrintNote(cmd.ErrOrStderr(), "%s", strings.TrimSuffix(hinter{cmd}.compose(brokenText(moves, shards, again)), "\n"))
+	ui.PrintNote(cmd.ErrOrStderr(), "%s", strings.TrimSuffix(hinter{cmd: cmd}.compose(brokenText(moves, shards, again)), "\n"))
 }
 
 // notBegun is the error of a command that has only looked so far. Where a signal ended it, it says
@@ -49,7 +49,7 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []topology.Se
 func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 	if err != nil && ctx.Err() != nil {
 		ui.PrintNote(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s",
-			hinter{cmd}.compose("To see the moves that are under way: firn shard status"))
+			hinter{cmd: cmd}.compose("To see the moves that are under way: firn shard status"))
 	}
 	return err
 }

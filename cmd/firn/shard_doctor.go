@@ -120,7 +120,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 	for _, f := range moves {
 		if f.Fresh() {
 			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
-				move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+				move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 		}
 	}
 	return nil
@@ -199,7 +199,7 @@ func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Find
 }
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {
-	p := &findings{cmd: cmd, out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd}}
+	p := &findings{cmd: cmd, out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd: cmd}}
 	states := map[check.Level]doctor.State{check.Bad: doctor.Bad, check.Warn: doctor.Warning}
 	for _, f := range found {
 		where := "cluster"

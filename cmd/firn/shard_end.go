@@ -108,7 +108,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd: cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || errors.As(err, new(*move.SurplusError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
@@ -152,7 +152,7 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 		return notes[0]
 	}
 	for _, f := range notes {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd}.line(f))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd: cmd}.line(f))
 	}
 	if len(ended) == 0 && len(notes) > 0 {
 		return ui.Failed("no move was given up")

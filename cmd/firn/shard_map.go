@@ -47,7 +47,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*topology.Map, error) {
 			var of *topology.ServerError
 			if errors.As(a.Err, &of) && !errors.Is(a.Err, topology.ErrNoCluster) { // what follows says what to do about that
 				if do := serverCure(of); do != "" {
-					text += "; " + hinter{cmd}.compose(do)
+					text += "; " + hinter{cmd: cmd}.compose(do)
 				}
 			}
 			if check.AddressDo(a.Err) != "" {

@@ -63,11 +63,11 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 	case wantsJSON(cmd):
 		return nil
 	case len(c.moved) == 0:
-		_, err = fmt.Fprint(out, "there is nothing to do: they are there\n", hinter{cmd}.compose(c.left(ctx, o.to == "")))
+		_, err = fmt.Fprint(out, "there is nothing to do: they are there\n", hinter{cmd: cmd}.compose(c.left(ctx, o.to == "")))
 	case o.to == "":
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shard abort %s; to go there again: firn shard move %[1]s --to %s", c.list, c.moved[0].From)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd: cmd}.compose(fmt.Sprintf("To drop the other copy: firn shard abort %s; to go there again: firn shard move %[1]s --to %s", c.list, c.moved[0].From)))
 	default:
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shard finish %s; to go back to it: firn shard revert %[1]s", c.list)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd: cmd}.compose(fmt.Sprintf("To drop the old copy: firn shard finish %s; to go back to it: firn shard revert %[1]s", c.list)))
 	}
 	return err
 }

@@ -124,7 +124,7 @@ func members(ctx context.Context, cmd *cobra.Command) ([]topology.Server, error)
 		if slices.Contains(m.Servers, s.Name) {
 			return false
 		}
-		ui.PrintWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd}.compose("firn shard add-server "+s.Name))
+		ui.PrintWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd: cmd}.compose("firn shard add-server "+s.Name))
 		return true
 	}), nil
 }
@@ -149,14 +149,14 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 			o.sayStays(cmd, []move.Move{f})
 			continue
 		}
-		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 	}
 	return nil
 }
 
 func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 	for _, f := range left {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd: cmd}.compose(nextText(f)))
 	}
 }
 

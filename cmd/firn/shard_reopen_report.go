@@ -52,7 +52,7 @@ func (r *reopening) print(w io.Writer) {
 func (r *reopening) printNowhere(cmd *cobra.Command) {
 	nowhere, _ := r.StillServed()
 	for _, f := range nowhere {
-		ui.PrintNote(cmd.ErrOrStderr(), "%s; %s", f.Text, hinter{cmd}.compose(f.Do))
+		ui.PrintNote(cmd.ErrOrStderr(), "%s; %s", f.Text, hinter{cmd: cmd}.compose(f.Do))
 	}
 }
 

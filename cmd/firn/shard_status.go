@@ -56,9 +56,9 @@ of it changes over. With --watch the exit code is 0. firn shard doctor looks clo
 				return err
 			}
 			if watch {
-				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd})
+				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd: cmd})
 			}
-			st := lookPatiently(ctx, servers, hinter{cmd})
+			st := lookPatiently(ctx, servers, hinter{cmd: cmd})
 			if err := ctx.Err(); err != nil {
 				return err
 			}

@@ -132,7 +132,7 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *topology.Map) (*whereLine, err
 			ui.PrintWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
 		}
 		if parts.Time.Sub(m.Layout.Epoch()) < time.Second { // no generator was there yet
-			ui.PrintWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shard where --shard %[1]d", o.id)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd: cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shard where --shard %[1]d", o.id)))
 		}
 	case cmd.Flags().Changed("key"):
 		var err error
