@@ -350,12 +350,12 @@ func (l *poolLine) created(out io.Writer, at string, asJSON bool) error {
 // overlapping says how two pools are kept from making equal ids. Free are workers that no pool has,
 // "" where that is not known or there are none.
 func overlapping(e *pool.OverlapError, verb, free string) error {
-	if verb == "set" {
-		return ui.Failed("%w", e).Hint("take workers that no other pool has; to see which those have: firn pool ls")
-	}
 	other, name := phrase.ShellWord(e.Other.Name), phrase.ShellWord(e.Pool)
-	if f := notGivenUp(e); f != nil {
+	if f := notGivenUp(e, verb); f != nil {
 		return f
+	}
+	if verb == "set" {
+		return crowdedSet(e)
 	}
 	repeat := fmt.Sprintf("Only if their ids never meet in one table, queue or cache: --may-repeat %s", other)
 	if e.Same != "" && e.Other.Workers() < 2 {
@@ -380,18 +380,30 @@ func overlapping(e *pool.OverlapError, verb, free string) error {
 		Hint("to never repeat an id of %s: use --pool %s, or give each its own workers (%s). %s", other, other, apart, repeat)
 }
 
+// crowdedSet says where a pool finds more workers when those that it asks for are another's.
+func crowdedSet(e *pool.OverlapError) error {
+	f := ui.Failed("%w", e).Hint("take workers that no other pool has; to see which those have: firn pool ls")
+	if e.Layout != e.Other.Layout {
+		f = f.Hint("%s has another layout, so its workers stay its own, also those that it gives up", phrase.ShellWord(e.Other.Name))
+	}
+	return f
+}
+
 // notGivenUp says how a pool gets workers that another one does not lease any more, and has
 // not given up; nil if the other one leases them. To take them now is refused, so no hint
 // says that.
-func notGivenUp(e *pool.OverlapError) error {
+func notGivenUp(e *pool.OverlapError, verb string) error {
 	if e.Leased() {
 		return nil
 	}
 	other := phrase.ShellWord(e.Other.Name)
-	if e.Other.GivingUp != "" {
+	if e.Other.GivingUp != "" && e.Layout == e.Other.Layout {
 		return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which has not given up workers %s yet", e.Pool, e.Other.Name, e.Same), e)).
 			Hint("run this command again when %s has given them up; this ends that, or says what it waits for: firn pool set %s --workers %d-%d", other, other, e.Other.First, e.Other.Last)
 	}
-	return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e)).
-		Hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, phrase.ShellWord(layoutName(e.Other.Layout)))
+	f := ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e))
+	if verb == "set" {
+		return f.Hint("take workers that no pool ever had: %s does not get these", phrase.ShellWord(e.Pool))
+	}
+	return f.Hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, phrase.ShellWord(layoutName(e.Other.Layout)))
 }
