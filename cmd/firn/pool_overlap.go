@@ -16,11 +16,11 @@ import (
 // overlapping says how two pools are kept from making equal ids. The room is what the other pools
 // leave to the new one; nil: that is not known.
 func overlapping(e *pool.OverlapError, verb string, room *open.CrowdedError) error {
-	if verb == "set" {
-		return ui.Failed("%w", e).Hint("take workers that no other pool has; to see which those have: firn pool ls")
-	}
-	if f := notGivenUp(e); f != nil {
+	if f := notGivenUp(e, verb); f != nil {
 		return f
+	}
+	if verb == "set" {
+		return crowdedSet(e)
 	}
 	text := fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same)
 	if e.Same == "" {
@@ -83,18 +83,30 @@ func ownWorkers(e *pool.OverlapError, verb string, room *open.CrowdedError) stri
 	return ": no pool has a worker to spare"
 }
 
+// crowdedSet says where a pool finds more workers when those that it asks for are another's.
+func crowdedSet(e *pool.OverlapError) error {
+	f := ui.Failed("%w", e).Hint("take workers that no other pool has; to see which those have: firn pool ls")
+	if e.Layout != e.Other.Layout {
+		f = f.Hint("%s has another layout, so its workers stay its own, also those that it gives up", phrase.ShellWord(e.Other.Name))
+	}
+	return f
+}
+
 // notGivenUp says how a pool gets workers that another one does not lease any more, and has
 // not given up; nil if the other one leases them. To take them now is refused, so no hint
 // says that.
-func notGivenUp(e *pool.OverlapError) error {
+func notGivenUp(e *pool.OverlapError, verb string) error {
 	if e.Leased() {
 		return nil
 	}
 	other := phrase.ShellWord(e.Other.Name)
-	if e.Other.GivingUp != "" {
+	if e.Other.GivingUp != "" && e.Layout == e.Other.Layout {
 		return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which has not given up workers %s yet", e.Pool, e.Other.Name, e.Same), e)).
 			Hint("run this command again when %s has given them up; this ends that, or says what it waits for: firn pool set %s --workers %d-%d", other, other, e.Other.First, e.Other.Last)
 	}
-	return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e)).
-		Hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, phrase.ShellWord(layoutName(e.Other.Layout)))
+	f := ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e))
+	if verb == "set" {
+		return f.Hint("take workers that no pool ever had: %s does not get these", phrase.ShellWord(e.Pool))
+	}
+	return f.Hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, phrase.ShellWord(layoutName(e.Other.Layout)))
 }
