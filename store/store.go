@@ -137,9 +137,10 @@ func (d Durability) String() string {
 // nothing will be.
 var ErrConflict = errors.New("store: conflict")
 
-// ErrDenied says that the server refused the request because this user lacks a right. Nothing
-// was written. Do not retry before somebody has granted the right. The stores in PostgreSQL and
-// MySQL return it.
+// ErrDenied says that the server refused the request because this user lacks a right, or that the
+// search_path of this user does not lead to the store. Nothing was written. Do not retry before
+// somebody has granted the right or changed the search_path. The stores in PostgreSQL and MySQL
+// return it.
 var ErrDenied = errors.New("store: this user lacks a right")
 
 // A ForgotError says that a store no longer has what it acknowledged: it was

@@ -31,11 +31,15 @@ func TestMistypedSearchPath(t *testing.T) {
 		{"nosuch", []string{"next"}, []string{`there is no schema "nosuch" in this database`, "in schema ids"}, ui.ExitFailed},
 		{"nosuch", []string{"doctor"}, []string{`there is no schema "nosuch" in this database`}, ui.ExitFound},
 		{"nosuch", []string{"store", "setup"}, []string{`there is no schema "nosuch" in this database`}, ui.ExitFailed},
-		{"nosuch,empty", []string{"next"}, []string{"hint: the search_path here is nosuch,empty, and there is no schema nosuch. Schema ids has a table firn_records"}, ui.ExitFailed},
-		{"empty", []string{"next"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records", "search_path=ids"}, ui.ExitFailed},
-		{"empty&user=app", []string{"next"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records"}, ui.ExitFailed},
-		{"empty", []string{"next", "orders"}, []string{"hint: the search_path here is empty. Schema ids has a table firn_records"}, ui.ExitFailed},
-		{"empty", []string{"doctor"}, []string{"the search_path here is empty. Schema ids has a table firn_records"}, 0},
+		{"nosuch,empty", []string{"next"}, []string{"the search_path of role t, which is nosuch,empty; there is no schema nosuch, and there is one in schema ids"}, ui.ExitFailed},
+		{"empty", []string{"next"}, []string{"the search_path of role t, which is empty; there is one in schema ids", "search_path=ids"}, ui.ExitFailed},
+		{"empty&user=app", []string{"next"}, []string{"the search_path of role app, which is empty; there is one in schema ids"}, ui.ExitFailed},
+		{"empty", []string{"next", "orders"}, []string{"which is empty; there is one in schema ids"}, ui.ExitFailed},
+		{"empty", []string{"doctor"}, []string{"which is empty; there is one in schema ids"}, ui.ExitFound},
+		{"empty", []string{"pool", "create", "--new"}, []string{"which is empty; there is one in schema ids", "firn store setup --second"}, ui.ExitFailed},
+		{"empty", []string{"pool", "ensure"}, []string{"which is empty; there is one in schema ids"}, ui.ExitFailed},
+		{"empty", []string{"series", "create", "orders", "--kind", "sequence", "--first", "1"}, []string{"which is empty; there is one in schema ids"}, ui.ExitFailed},
+		{"empty", []string{"store", "setup"}, []string{"which is empty; there is one in schema ids"}, ui.ExitFailed},
 	} {
 		out, errs, code := called(t, append(c.args, "--store", at(c.path))...)
 		said := out + errs
@@ -51,7 +55,10 @@ func TestMistypedSearchPath(t *testing.T) {
 			t.Errorf("%s at %s: exit code %d, not %d: %s", c.args, c.path, code, c.code, said)
 		}
 	}
-	// A second store of the database is another schema, and is created as before.
+	// A second store of the database is another schema, and is created on purpose.
+	if _, errs, code := called(t, "store", "setup", "--second", "--store", at("empty")); code != 0 {
+		t.Error(errs)
+	}
 	if _, errs, code := called(t, "pool", "create", "--new", "--store", at("empty")); code != 0 {
 		t.Error(errs)
 	}

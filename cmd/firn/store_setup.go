@@ -30,7 +30,7 @@ func newStore() *cobra.Command {
 }
 
 func newStoreSetup() *cobra.Command {
-	var printing bool
+	var printing, second bool
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Create the tables of a store; --print shows the SQL, ACL or RBAC instead",
@@ -41,7 +41,11 @@ stays as it is, so the command may be repeated. It creates no pool: firn pool cr
 With --print the command changes nothing and prints what an administrator executes instead:
 SQL for postgres and mysql, an ACL command for redis, commands of etcdctl for etcd. The text
 also makes the role firn, with a new password and with no more rights than your programs
-need. The kind of store is the argument, or that of --store.`,
+need. The kind of store is the argument, or that of --store.
+
+Two stores in one PostgreSQL database are two schemas, which search_path chooses. Where
+another schema has a store, the command refuses: a mistyped search_path would begin a
+second store, which repeats the ids of the first. --second creates one on purpose.`,
 		Example: `  firn store setup --store postgres://admin@db/app
   firn store setup --store mysql://admin:secret@db/app --json
   firn store setup --print postgres | psql -h db app
@@ -57,17 +61,20 @@ need. The kind of store is the argument, or that of --store.`,
 			switch {
 			case printing && len(args) > 0:
 				return printSetup(cmd, args[0])
+			case printing && second:
+				return ui.Bad("--second creates tables, and --print changes nothing").Hint("leave one of the two out")
 			case printing:
 				return printSetup(cmd, url)
 			case len(args) > 0:
 				return ui.Bad("%q is for --print; the tables are created in the store of --store", args[0]).Hint("firn store setup --print %s", phrase.ShellWord(args[0]))
 			}
 			ctx := cmd.Context()
-			return setUpStore(ctx, url, cmd.OutOrStdout(), cmd.ErrOrStderr(), wantsJSON(cmd))
+			return setUpStore(ctx, url, second, cmd.OutOrStdout(), cmd.ErrOrStderr(), wantsJSON(cmd))
 		},
 	}
 	addStore(cmd)
 	cmd.Flags().BoolVar(&printing, "print", false, "print the SQL, ACL or RBAC commands and change nothing")
+	cmd.Flags().BoolVar(&second, "second", false, "create a second store in a PostgreSQL database; its ids may equal those of the first")
 	return cmd
 }
 
@@ -77,13 +84,23 @@ type setupLine struct {
 	Created bool   `json:"created"`
 }
 
-func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON bool) (err error) {
+func setUpStore(ctx context.Context, url string, second bool, out, errs io.Writer, asJSON bool) (err error) {
 	s, err := open.Store(ctx, url, sayMade(errs))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	created, err := s.Init(ctx)
+	setUp := s.Init
+	if second {
+		db, ok := layerOf[interface {
+			InitSecond(ctx context.Context) (made bool, err error)
+		}](s)
+		if !ok {
+			return ui.Bad("--second is for a PostgreSQL database, and this store is %s", fromurl.Redact(open.StoreText(url))).Hint("leave --second out")
+		}
+		setUp = db.InitSecond
+	}
+	created, err := setUp(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,20 +122,29 @@ func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON boo
 // grantOf is what another user of the store's tables is granted, or "" where the store has
 // no tables, or does not say where they are.
 func grantOf(ctx context.Context, s store.Store) string {
+	g, ok := layerOf[interface {
+		Grant(ctx context.Context) (string, error)
+	}](s)
+	if !ok {
+		return ""
+	}
+	text, _ := g.Grant(ctx)
+	return text
+}
+
+// layerOf is the first of a store, and of the stores that it wraps, that is a T.
+func layerOf[T any](s store.Store) (layer T, ok bool) {
 	for s != nil {
-		if g, ok := s.(interface {
-			Grant(ctx context.Context) (string, error)
-		}); ok {
-			text, _ := g.Grant(ctx)
-			return text
+		if layer, ok = s.(T); ok {
+			return layer, true
 		}
-		u, ok := s.(interface{ Unwrap() store.Store })
-		if !ok {
-			return ""
+		u, wraps := s.(interface{ Unwrap() store.Store })
+		if !wraps {
+			break
 		}
 		s = u.Unwrap()
 	}
-	return ""
+	return layer, false
 }
 
 // A setupText is what an administrator executes, as --json prints it.

@@ -76,15 +76,7 @@ func Beside(e *open.CrowdedError, name string, from map[string]string) string {
 
 // Elsewhere says where to look before anything is created.
 func Elsewhere(e *open.ElsewhereError) string {
-	text := fmt.Sprintf("the search_path here is %s", e.Path)
-	if len(e.Missing) > 0 {
-		text += ", and there is no schema " + strings.Join(e.Missing, ", ")
-	}
-	if len(e.Schemas) == 0 {
-		return text + ". If a name is mistyped, correct it, and create nothing"
-	}
-	return fmt.Sprintf("%s. Schema %s has a table firn_records: if that is the store, name its schema in the URL (search_path=%s), and create nothing",
-		text, strings.Join(e.Schemas, ", "), e.Schemas[0])
+	return fmt.Sprintf("the search_path here is %s, and there is no schema %s. If a name is mistyped, correct it, and create nothing", e.Path, strings.Join(e.Missing, ", "))
 }
 
 // Range are the workers of a pool, as a flag says them.

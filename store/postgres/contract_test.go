@@ -13,7 +13,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	storetest.Run(t, func(tb testing.TB) storetest.Backend { return backend(tb, shared(tb).URL()) })
+	storetest.Run(t, func(tb testing.TB) storetest.Backend { return backend(tb, own(tb)) })
 }
 
 // TestContractIsolated runs at isolation levels at which the server refuses
@@ -22,7 +22,7 @@ func TestContractIsolated(t *testing.T) {
 	for _, level := range []string{"repeatable read", "serializable"} {
 		t.Run(level, func(t *testing.T) {
 			storetest.Run(t, func(tb testing.TB) storetest.Backend {
-				return backend(tb, shared(tb).URL(), "default_transaction_isolation="+level)
+				return backend(tb, own(tb), "default_transaction_isolation="+level)
 			})
 		})
 	}

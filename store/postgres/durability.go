@@ -39,7 +39,8 @@ SELECT pg_is_in_recovery(), current_setting('server_version'), quote_ident(curre
 	CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
 	(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint,
 	(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
-	coalesce(to_regclass('firn_records')::oid::bigint, 0), ` + sqlHidden
+	coalesce(to_regclass('firn_records')::oid::bigint, 0), ` + sqlHidden + `,
+	current_setting('search_path'), ` + sqlSeveral
 
 	sqlSystem = `SELECT system_identifier::text FROM pg_control_system()`
 )
@@ -57,6 +58,8 @@ type look struct {
 	database, records    int64 // oids; of firn_records 0 where it is missing
 	system               string
 	hides                string // the schema that hides a table from this role
+	path                 string // search_path
+	several              string // the schemas of it that have a table, if there are several
 }
 
 // Durability implements [store.Store]. The store is durable if
@@ -96,16 +99,30 @@ func (s *Store) look(ctx context.Context) (look, error) {
 		return l, s.table.Explain(ctx, s.db, errStandby)
 	case l.hides != "":
 		return l, s.table.Explain(ctx, s.db, &hiddenError{l.hides})
-	case !l.table && s.table.Seen():
-		return l, s.table.Forgotten()
+	case l.several != "" && !s.chosen.Load(): // one that came to be later stops no process
+		return l, s.table.Explain(ctx, s.db, &severalError{l.several, l.path})
+	case !l.table:
+		return l, s.unseen(ctx)
 	}
+	s.chosen.Store(true)
 	return l, nil
+}
+
+// unseen says why there is no table where nobody has created one yet: nil, or what is wrong.
+func (s *Store) unseen(ctx context.Context) error {
+	if err := hidden(ctx, s.db); err != nil {
+		return s.table.Explain(ctx, s.db, err)
+	}
+	if s.table.Seen() {
+		return s.table.Forgotten()
+	}
+	return nil
 }
 
 func (s *Store) query(ctx context.Context) (l look, err error) {
 	var others string
 	err = s.db.QueryRowContext(ctx, sqlPromise).Scan(&l.standby, &l.version, &l.role, &l.fsync, &l.pages, &l.commit, &l.names,
-		&l.table, &l.logged, &others, &l.timeline, &l.started, &l.database, &l.records, &l.hides)
+		&l.table, &l.logged, &others, &l.timeline, &l.started, &l.database, &l.records, &l.hides, &l.path, &l.several)
 	if err != nil {
 		return l, err
 	}

@@ -30,6 +30,18 @@ func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Fi
 // shared is the server of the tests that do it no harm.
 func shared(tb testing.TB) *testserver.Server { return testserver.Shared(tb, testserver.Postgres) }
 
+// own is the URL of a database of its own on that server. A database has one store, unless
+// somebody makes a second one on purpose.
+func own(tb testing.TB) string {
+	tb.Helper()
+	address := shared(tb).URL()
+	name := fmt.Sprintf("d%d_%d", time.Now().UnixNano(), schemas.Add(1))
+	db := connect(tb, address)
+	do(tb, db, `CREATE DATABASE `+name)
+	tb.Cleanup(func() { do(tb, db, `DROP DATABASE `+name+` WITH (FORCE)`) })
+	return inDatabase(tb, address, name)
+}
+
 var schemas atomic.Int64
 
 // newSchema makes an empty schema on a server and returns its name.
@@ -93,7 +105,7 @@ func host(tb testing.TB, address string) string {
 // to look at it with.
 func fresh(tb testing.TB, options ...string) (*Store, *sql.DB) {
 	tb.Helper()
-	address := shared(tb).URL()
+	address := own(tb)
 	address = at(tb, address, append(options, "search_path="+newSchema(tb, address))...)
 	return New(connect(tb, address)), connect(tb, address)
 }
@@ -121,7 +133,7 @@ func TestTable(t *testing.T) {
 			return s.(*Store).table.Ensure(ctx, conn)
 		},
 		Fresh: func(tb testing.TB) tabletest.Database {
-			address := shared(tb).URL()
+			address := own(tb)
 			return database(tb, at(tb, address, "search_path="+newSchema(tb, address)))
 		},
 		Start: func(tb testing.TB) (*testserver.Server, tabletest.Database) {

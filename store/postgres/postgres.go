@@ -9,7 +9,10 @@
 //
 // The table firn_records is made by the first Put, or beforehand by [Store.Init],
 // which also makes views for people; [SQL] is the text of both. All are found by
-// the search_path of the connection: two stores in one database are two schemas. A
+// the search_path of the connection. Where it finds no table, and another schema of the
+// database has one, every call fails, and names that schema: a table that was made here would
+// be a second store, which repeats the ids of the first. [Store.InitSecond] makes one on
+// purpose. A search_path that finds two tables is refused by the first Durability. A
 // role that uses a table somebody else made needs USAGE on its schema, and SELECT, INSERT and
 // UPDATE on it. A schema of the search_path that has such a table and that the role may not
 // use is an error, because the server would pass over it to another store.
@@ -45,6 +48,7 @@ type Store struct {
 	db    *sql.DB
 	table table.Table
 
+	chosen   atomic.Bool             // the search_path found one table, and no other
 	standbys atomic.Pointer[[]other] // those of the last look that were no passing backup
 }
 
@@ -56,7 +60,7 @@ func New(db *sql.DB) *Store { return &Store{db: db, table: table.Table{DB: db, S
 var server = table.Server{
 	Name: "postgres", Write: write, Create: create, Begin: func(ctx context.Context, conn *sql.Conn) (table.Tx, error) { return begin(ctx, conn) },
 	Missing: missing, Hidden: hidden, Repeat: isolated, Refused: refused,
-	Advice: advise, Denied: lacksRight,
+	Advice: advise, Denied: denied,
 }
 
 const (

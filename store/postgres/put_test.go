@@ -33,13 +33,13 @@ func TestCommitFails(t *testing.T) {
 
 // TestRoundTrips counts what is sent to the server, when all is as usual.
 func TestRoundTrips(t *testing.T) {
-	pg := shared(t)
-	path := "search_path=" + newSchema(t, pg.URL())
+	address := own(t)
+	path := "search_path=" + newSchema(t, address)
 	for mode, level := range map[string]string{
 		"cache_statement": "read committed", "exec": "read committed", "simple_protocol": "read committed",
 		"cache_describe": "serializable",
 	} {
-		config, err := pgx.ParseConfig(at(t, pg.URL(), path, "default_query_exec_mode="+mode, "default_transaction_isolation="+level))
+		config, err := pgx.ParseConfig(at(t, address, path, "default_query_exec_mode="+mode, "default_transaction_isolation="+level))
 		if err != nil {
 			t.Fatal(err)
 		}

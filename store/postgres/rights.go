@@ -23,8 +23,12 @@ path AS (
 ), places AS (
 	SELECT place, n.nspname::text AS schema, has_schema_privilege(n.oid, 'USAGE') AS usable
 	FROM path JOIN pg_namespace AS n ON n.nspname::text = path.schema
-	JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'firn_records'
+	JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = 'firn_records' AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 )`
+
+// sqlSeveral is the schemas whose tables the role may use, if there are several, or ”.
+const sqlSeveral = `coalesce((SELECT string_agg(quote_ident(schema), ', ' ORDER BY place) FROM
+	(SELECT schema, min(place) AS place FROM places WHERE usable GROUP BY schema) AS found HAVING count(*) > 1), '')`
 
 // sqlHidden is the first schema that hides a table from this role, or ”.
 const sqlHidden = `coalesce((SELECT schema FROM places WHERE NOT usable
@@ -44,8 +48,9 @@ func (e *hiddenError) Error() string { return fmt.Sprintf("permission denied for
 // SQLState is the server's code for a refusal like this one.
 func (e *hiddenError) SQLState() string { return "42501" }
 
-// hidden returns a [*hiddenError] if a schema hides a table from the role, and a [*pathError]
-// if the search_path names no schema that exists: a mistyped one looks like an empty store.
+// hidden says why a table that was not found may be there nevertheless: a [*hiddenError] if a
+// schema hides one from the role, a [*pathError] if the search_path names no schema that exists,
+// an [*elsewhereError] if another schema has one.
 func hidden(ctx context.Context, q table.Querier) error {
 	schema, _, _, err := roleOf(ctx, q)
 	switch {
@@ -55,10 +60,15 @@ func hidden(ctx context.Context, q table.Querier) error {
 		return &hiddenError{schema}
 	}
 	p, err := pathOf(ctx, q)
-	if err == nil && !p.any {
-		err = &pathError{p}
+	switch {
+	case err != nil:
+		return err
+	case !p.any:
+		return &pathError{p}
+	case len(p.elsewhere) > 0:
+		return &elsewhereError{p}
 	}
-	return err
+	return nil
 }
 
 // roleOf is the first schema that hides a table from this role, the role, and the schema that

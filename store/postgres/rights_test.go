@@ -14,7 +14,7 @@ import (
 // one, of a later schema, take its place.
 func TestHiddenTable(t *testing.T) {
 	t.Parallel()
-	address := shared(t).URL()
+	address := own(t)
 	ids, own, role := newSchema(t, address), newSchema(t, address), newSchema(t, address)
 	admin := connect(t, at(t, address, "search_path="+ids))
 	if _, err := New(admin).Init(t.Context()); err != nil {
@@ -70,7 +70,7 @@ func TestHiddenTable(t *testing.T) {
 // one of the role's name, gets no table of its own.
 func TestInitBeside(t *testing.T) {
 	t.Parallel()
-	address := shared(t).URL()
+	address := own(t)
 	first, second := newSchema(t, address), newSchema(t, address)
 	if made, err := New(connect(t, at(t, address, "search_path="+second))).Init(t.Context()); err != nil || !made {
 		t.Fatal(made, err)

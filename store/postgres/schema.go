@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 
 	_ "embed"
@@ -26,8 +27,25 @@ func statements() []string { return strings.Split(strings.TrimSpace(schema), ";\
 // made the table. A table that the search_path finds is the store's, in whichever of its
 // schemas it is: the views are made beside it. The role needs CREATE on that schema; where
 // the views are there already, they must be its own. A role that has all that it needs of a
-// table that is there has nothing to make.
-func (s *Store) Init(ctx context.Context) (made bool, err error) {
+// table that is there has nothing to make. Where the search_path finds no table, and another
+// schema of the database has one, Init fails: see [Store.InitSecond].
+func (s *Store) Init(ctx context.Context) (made bool, err error) { return s.init(ctx, hidden) }
+
+// InitSecond is Init for a second store in a database: it makes a table though another schema
+// has one. Ids and numbers of the two stores may be equal.
+func (s *Store) InitSecond(ctx context.Context) (made bool, err error) {
+	return s.init(ctx, func(ctx context.Context, q table.Querier) error {
+		err := hidden(ctx, q)
+		var other *elsewhereError
+		if errors.As(err, &other) {
+			return nil
+		}
+		return err
+	})
+}
+
+// init makes what Init makes, unless hidden says why it must not.
+func (s *Store) init(ctx context.Context, hidden func(context.Context, table.Querier) error) (made bool, err error) {
 	conn, err := table.Conn(ctx, s.db)
 	if err != nil {
 		return false, s.table.Explain(ctx, s.db, err)

@@ -11,13 +11,13 @@ import (
 
 // TestPrivileges uses a table as a role that can do nothing else.
 func TestPrivileges(t *testing.T) {
-	pg := shared(t)
-	schema := newSchema(t, pg.URL())
-	db := connect(t, at(t, pg.URL(), "search_path="+schema))
+	address := own(t)
+	schema := newSchema(t, address)
+	db := connect(t, at(t, address, "search_path="+schema))
 	role := "r_" + schema
 	do(t, db, `CREATE ROLE `+role+` LOGIN`, `GRANT USAGE ON SCHEMA `+schema+` TO `+role)
 	t.Cleanup(func() { do(t, db, `DROP OWNED BY `+role, `DROP ROLE `+role) })
-	s := New(connect(t, at(t, pg.URL(), "search_path="+schema, "user="+role)))
+	s := New(connect(t, at(t, address, "search_path="+schema, "user="+role)))
 	if _, err := s.Get(t.Context(), "k"); err != nil {
 		t.Error(err)
 	}

@@ -43,6 +43,13 @@ func refused(err error) bool {
 // lacksRight says that the role lacks a privilege.
 func lacksRight(err error) bool { return state(err) == "42501" }
 
+// denied says that no attempt of this role helps before somebody grants a right or changes the
+// search_path.
+func denied(err error) bool {
+	var own interface{ advice() string }
+	return lacksRight(err) || errors.As(err, &own)
+}
+
 // advise says what to do where it can be told. The server is asked over q who the role is.
 func advise(ctx context.Context, q table.Querier, err error) string {
 	if lacksRight(err) {
@@ -50,9 +57,9 @@ func advise(ctx context.Context, q table.Querier, err error) string {
 			return text
 		}
 	}
-	var p *pathError
-	if errors.As(err, &p) {
-		return p.advice()
+	var own interface{ advice() string } // of this package's errors
+	if errors.As(err, &own) {
+		return own.advice()
 	}
 	return advice(err)
 }

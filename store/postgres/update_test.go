@@ -27,12 +27,12 @@ func TestUpdateUsual(t *testing.T) {
 func TestUpdateRefused(t *testing.T) {
 	s, db := fresh(t)
 	r := mustPut(t, s, "k", `0`, store.Condition{})
-	path := ""
-	if err := db.QueryRow(`SHOW search_path`).Scan(&path); err != nil {
+	var path, name string
+	if err := db.QueryRow(`SELECT current_setting('search_path'), current_database()`).Scan(&path, &name); err != nil {
 		t.Fatal(err)
 	}
 	with := func(option string) *Store {
-		return New(connect(t, at(t, shared(t).URL(), "search_path="+path, option)))
+		return New(connect(t, at(t, inDatabase(t, shared(t).URL(), name), "search_path="+path, option)))
 	}
 	refused := func(what string, s *Store, f func(store.Record) ([]byte, error), want string) {
 		t.Helper()
