@@ -38,6 +38,9 @@ Each series begins one step above that number. The step between is for a process
 the old system that reserves once more while this looks: stop them all first, or take
 the table away from them, as docs/coming-from says. --leave-steps N leaves N steps; 0 none.
 
+Of PostgreSQL, pg_sequences shows NULL for a sequence that your role may not read: the
+command warns of those, and refuses where the query names one.
+
 --dry-run shows what would be, and writes nothing. A series that is there and goes on
 above the number stays as it is; one that goes on below it is raised. None is ever
 lowered. Where a row cannot be, because it has NULLs, a name that a series cannot
@@ -88,7 +91,10 @@ func (o *seriesImport) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	rows, err := takeover.Read(ctx, o.db, o.from)
+	rows, left, err := takeover.Read(ctx, o.db, o.from)
+	if left != nil {
+		warnOfLeftOut(cmd, left)
+	}
 	if err != nil {
 		return o.explain(err)
 	}
@@ -104,6 +110,12 @@ func (o *seriesImport) run(ctx context.Context, cmd *cobra.Command) error {
 		return err
 	}
 	return errors.Join(o.all(ctx, cmd, s, rows, st), st.Close())
+}
+
+// warnOfLeftOut says which sequences of PostgreSQL the query could not read.
+func warnOfLeftOut(cmd *cobra.Command, left *takeover.LeftOut) {
+	ui.WarnHinting(cmd.ErrOrStderr(), []string{fmt.Sprintf("if you need one of them, have the owner type: %s; then run the command again", left.Grant())},
+		"the role %s may not read %s, so pg_sequences shows NULL for it, and nothing of it is imported", left.Role, strings.Join(left.Sequences, ", "))
 }
 
 // explain adds to an error what can be done about it, with the flags that were given. Those that

@@ -43,7 +43,7 @@ func queriedDatabase(t *testing.T, url string) queried {
 // wantRefused reads a query, whose error has to have a text; none: it has to be read.
 func (f queried) wantRefused(t *testing.T, query, want string) {
 	t.Helper()
-	_, err := takeover.Read(t.Context(), f.url, query)
+	_, _, err := takeover.Read(t.Context(), f.url, query)
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 		t.Errorf("%s: %v; want %q", query, err, want)
 	}

@@ -209,7 +209,7 @@ func TestImportThroughViews(t *testing.T) {
 	m.exec(t, "CREATE VIEW %[1]s_plain AS SELECT lower('A') AS name, coalesce(7, 8)::bigint AS n, 1 AS step")
 	defer m.exec(t, "DROP VIEW %[1]s_plain")
 	for view, want := range map[string]string{"next": "runs the function nextval", "file": "runs the function lo_create", "twice": "runs the function lo_create", "plain": ""} {
-		_, err := takeover.Read(t.Context(), m.url, "SELECT name, n, step FROM "+m.table+"_"+view)
+		_, _, err := takeover.Read(t.Context(), m.url, "SELECT name, n, step FROM "+m.table+"_"+view)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("view %s: %v; want %q", view, err, want)
 		}
@@ -258,7 +258,7 @@ func TestImportRunsNothingBehind(t *testing.T) {
 		CREATE VIEW calm AS SELECT * FROM (VALUES ('a', 4, 1), ('b', 2, 2)) AS x (name, n, step) LIMIT 2`)
 	check := func(query, want string) {
 		t.Helper()
-		_, err := takeover.Read(t.Context(), url, query)
+		_, _, err := takeover.Read(t.Context(), url, query)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "--query runs the "+want)) {
 			t.Errorf("%s: %v; want %q", query, err, want)
 		}

@@ -24,18 +24,19 @@ const (
 // maxCounters is how many rows are taken: a table with more is another one.
 const maxCounters = 100_000
 
-// Read returns what a query gives in the database of a URL. It changes nothing.
-func Read(ctx context.Context, url, query string) (all []Row, err error) {
+// Read returns what a query gives in the database of a URL, and which sequences the query could
+// not read, nil if there are none. It changes nothing.
+func Read(ctx context.Context, url, query string) (all []Row, left *LeftOut, err error) {
 	if err := checkQuery(query); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	db, err := open.Database(url)
 	if err != nil {
 		var wrong *open.URLError
 		if errors.As(err, &wrong) {
-			return nil, bad("--db: %s", phrase.WithoutPackage(wrong.Error())).hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
+			return nil, nil, bad("--db: %s", phrase.WithoutPackage(wrong.Error())).hint("--db mysql://USER:PASSWORD@HOST/DATABASE, postgres://... or sqlite:PATH")
 		}
-		return nil, failed("--db: %w", err)
+		return nil, nil, failed("--db: %w", err)
 	}
 	defer db.Close()
 	wrong := func(err error) error {
@@ -50,18 +51,26 @@ func Read(ctx context.Context, url, query string) (all []Row, err error) {
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, failed("--db %s: %w", open.Redact(url), err)
+		return nil, nil, failed("--db %s: %w", open.Redact(url), err)
 	}
 	defer tx.Rollback()
 	switch {
 	case strings.HasPrefix(url, "postgres"):
-		err = checkCalls(ctx, tx, query)
+		if err = checkCalls(ctx, tx, query); err == nil {
+			left, err = leftOut(ctx, tx, query)
+		}
 	case strings.HasPrefix(url, "mysql"):
 		err = checkMySQLCalls(ctx, tx, query)
 	}
 	if err != nil {
-		return nil, wrong(err)
+		return nil, nil, wrong(err)
 	}
+	all, err = rowsOf(ctx, tx, query, wrong)
+	return all, left, err
+}
+
+// rowsOf runs the query. An error of the database is as wrong says.
+func rowsOf(ctx context.Context, tx *sql.Tx, query string, wrong func(error) error) (all []Row, err error) {
 	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {
 		return nil, wrong(err)
