@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,7 @@ func newWorkerLs() *cobra.Command {
 		Use:   "ls",
 		Short: "List the workers of a pool: who holds each, and until when",
 		Long: `List the workers that were ever held, of one pool, or without --pool of all pools of the
-store: who holds each or held it last, when it falls free if its holder does not write
+store: who holds each or held it last, with which version of firn, when it falls free if its holder does not write
 again, and its horizon, the last instant of which it may have issued ids. The next holder
 of the worker starts above that. A worker that nobody holds is free; it is unusable while its
 horizon is ahead.
@@ -176,13 +177,13 @@ func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer,
 	if err != nil {
 		return err
 	}
-	header := []string{"POOL", "WORKER", "STATE", "NAME", "TERM", "FREE IN", "HORIZON"}
+	header := []string{"POOL", "WORKER", "STATE", "NAME", "VERSION", "TERM", "FREE IN", "HORIZON"}
 	return ui.Emit(out, asJSON, header, lines, func(l workerLine) []any {
 		free := "-"
 		if l.State == string(pool.WorkerHeld) {
 			free = l.free.Round(time.Second).String()
 		}
-		return []any{l.Pool, l.Worker, l.State, l.Name, l.Term, free, l.Horizon}
+		return []any{l.Pool, l.Worker, l.State, l.Name, cmp.Or(l.Version, "-"), l.Term, free, l.Horizon}
 	})
 }
 
