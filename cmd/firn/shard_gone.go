@@ -62,6 +62,8 @@ func goneFailure(err error) *ui.Failure {
 	switch {
 	case lacksRight(err):
 		return moveFailure(err)
+	case errors.As(err, &answers) && errors.As(answers.Err, new(*shard.UnrecordedError)):
+		return f.Hint("%s", check.AddressDo(answers.Err))
 	case errors.As(err, &answers) && errors.Is(answers.Err, shard.ErrNoShards):
 		return f.Hint("%s", addressHint(answers.Server, answers.Err)).Hint("if server %s is lost, and this database was made in its place: run the same command without the address of server %[1]s in --server and in firn.yaml", answers.Server)
 	case errors.As(err, &answers) && answers.Err != nil:

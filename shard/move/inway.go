@@ -16,8 +16,6 @@ func OldCopyHint(n int64) string {
 	return fmt.Sprintf("to drop the copy, after a comparison of its rows with those of the server that serves the shard: firn shard finish %d", n)
 }
 
-func dropSchema(schema string) string { return "DROP SCHEMA " + identifier(schema) + " CASCADE" }
-
 // oldCopyRows is how many rows the server thinks a schema has, and whether it has no idea of one of
 // the tables: a crash takes the statistics, and reltuples may be of a time when the table was smaller.
 const oldCopyRows = `SELECT
@@ -62,7 +60,7 @@ func inWay(ctx context.Context, c *pgx.Conn, server string, n int64, schema stri
 	case copied:
 		return text + "a copy that a move has left", "to drop it: firn shard doctor --clean", true, nil
 	}
-	return text + "and it is no copy of the shard", fmt.Sprintf("keep it under another name, if somebody needs it. Else, on %s: %s", server, dropSchema(schema)), false, nil
+	return text + "and it is no copy of the shard", fmt.Sprintf("on server %s: ALTER SCHEMA %s RENAME TO %s. Drop it only if nobody needs its rows", server, identifier(schema), identifier("was_"+schema)), false, nil
 }
 
 // An InWayError says that the target has a schema of the shard's name already.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/internal/atonce"
 )
 
 // A Leftover is something that a move has left, and that no move needs any more.
@@ -73,7 +74,7 @@ WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND 
 // looks left on one server may be needed by another.
 func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) {
 	found := make([]residue, len(servers))
-	err := each(servers, func(i int, s shard.Server) (err error) {
+	err := atonce.Each(servers, func(i int, s shard.Server) (err error) {
 		found[i], err = residueOf(ctx, s)
 		return err
 	})

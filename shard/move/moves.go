@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/internal/atonce"
 )
 
 // A Move is a batch of shards that is under way, or that has arrived and was not finished, as far as the
@@ -117,7 +117,7 @@ const (
 func Moves(ctx context.Context, servers []shard.Server) ([]Move, error) {
 	said := make([]map[string]*account, len(servers))
 	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
-	err := each(servers, func(i int, s shard.Server) error {
+	err := atonce.Each(servers, func(i int, s shard.Server) error {
 		said[i], seen[i], errs[i] = askOfMoves(ctx, s)
 		return errs[i]
 	})
@@ -207,17 +207,6 @@ func reason(err error) string {
 		return of.Err.Error()
 	}
 	return err.Error()
-}
-
-// each does something at all servers at once. The error is the first of all of them.
-func each(servers []shard.Server, f func(int, shard.Server) error) error {
-	errs := make([]error, len(servers))
-	var all sync.WaitGroup
-	for i, s := range servers {
-		all.Go(func() { errs[i] = f(i, s) })
-	}
-	all.Wait()
-	return cmp.Or(errs...)
 }
 
 func either(first bool, a, b string) string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/internal/atonce"
 )
 
 // How a server's shards are made: so many in a transaction, which locks four
@@ -40,12 +41,12 @@ func (p *Plan) joinAll(ctx context.Context) error {
 	if p.Cluster == "" {
 		p.Cluster = newCluster()
 	}
-	return each(p.Servers, func(_ int, s ServerPlan) error { return p.join(ctx, s) })
+	return atonce.Each(p.Servers, func(_ int, s ServerPlan) error { return p.join(ctx, s) })
 }
 
 // finishAll makes and renews shards. Then all functions of a server are of this SQL.
 func (p *Plan) finishAll(ctx context.Context, done *atomic.Int64) error {
-	return each(p.Servers, func(_ int, s ServerPlan) error {
+	return atonce.Each(p.Servers, func(_ int, s ServerPlan) error {
 		if err := p.shards(ctx, s, done); err != nil {
 			return err
 		}
