@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -354,6 +355,10 @@ func (m *manifest) checkHold(t *testing.T, c container, pools map[string]config.
 				t.Errorf("--%s: %v", k.Name, err)
 			}
 		}
+	}
+	// The program answers its probe only after it has a worker: docs/kubernetes.md, Probes.
+	if p := c.StartupProbe; p == nil || time.Duration(p.PeriodSeconds*p.FailureThreshold)*time.Second <= o.Wait {
+		t.Errorf("the kubelet ends a container that waits for its worker, for %v: %+v", o.Wait, p)
 	}
 	surge := int64(0)
 	if m.Spec.Strategy != nil {

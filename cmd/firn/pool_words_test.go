@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -165,7 +166,7 @@ func TestLostFileWasThere(t *testing.T) {
 		os.Remove(name)
 	}
 	for _, typed := range []string{"pool ls", "pool show", "worker ls"} {
-		errs := follows(t, typed, "only if the file is gone for good, with all its copies, and was not moved: firn store recover", "")
+		errs := follows(t, typed, "only if the file and all its copies are lost, and it was not moved: firn store recover", "")
 		if strings.Contains(errs, "never was one") {
 			t.Errorf("%s: %s", typed, errs)
 		}
@@ -215,4 +216,23 @@ func TestPoolOfAnotherLayoutBesideAFullOne(t *testing.T) {
 	if out, errs, code := called(t, "pool", "show", "shop"); code != 0 || !strings.Contains(out, "512-1023") {
 		t.Errorf("%s%s", out, errs)
 	}
+}
+
+// A pool is not widened over workers that another one had with another layout, and no hint has
+// its reader narrow the other one in vain. Of the same layout it gets them.
+func TestWideningOverAPoolOfAnotherLayout(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	refused := func(typed string, want ...string) {
+		t.Helper()
+		_, errs, code := called(t, strings.Fields(typed)...)
+		for _, text := range want {
+			if code != ui.ExitFailed || !strings.Contains(errs, text) {
+				t.Errorf("firn %s: exit code %d, not %q: %s", typed, code, text, errs)
+			}
+		}
+	}
+	mustAll(t, "pool create --workers 64-255 --new", "pool create shop --layout classic --workers 0-31 --new", "pool create web --workers 32-63 --new")
+	refused("pool set shop --workers 0-127", "both would use workers 64-127", "default has another layout, so its workers stay its own, also those that it gives up\n")
+	mustAll(t, "pool set --workers 128-255", "pool set web --workers 32-127", "pool set web --workers 96-127")
+	refused("pool set shop --workers 0-95", "which had workers 64-95 with another layout", "take workers that no pool ever had: shop does not get these\n")
 }

@@ -87,7 +87,7 @@ func (s State) elsewhere(r *Rules, p Pool, here string) (State, Action) {
 	return s.end(Refused, err)
 }
 
-// joined: the pool's record was read before a worker is sought.
+// joined: the pool's record was read before a worker is sought, for the first time or again.
 func (s State) joined(r *Rules, now Now, rec store.Record, workers Range) (State, Action) {
 	s.first, s.count = workers.First, workers.Count()
 	switch r.Choice {
@@ -108,7 +108,9 @@ func (s State) joined(r *Rules, now Now, rec store.Record, workers Range) (State
 		s.Phase = Amending
 		return s.amend(r, p)
 	}
-	s.blind, s.draw = rec.Read.IsZero(), s.random.Uint64()
+	if s.Phase < Seeking { // else it is known, and seek has learned more
+		s.blind, s.draw = rec.Read.IsZero(), s.random.Uint64()
+	}
 	s.hear(now, rec)
 	return s.seek(r, now)
 }

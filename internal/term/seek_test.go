@@ -121,14 +121,14 @@ func TestFullError(t *testing.T) {
 	x.actor("a").until(term.Refused).fails(term.Refused, `lease: none of the 5000 workers of pool "pool" is free; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`)
 }
 
-// A worker that falls free in time is waited for, and asked after once a second.
+// A worker that falls free in time is waited for, and asked after once a second, as the pool is.
 func TestWaiting(t *testing.T) {
 	x := newScript(t)
 	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: x.tick(time.Second), TTL: 4500})
 	asked := 0
 	for a := x.actor("a").until(term.Seeking); a.s.Phase == term.Seeking; a.answer() {
-		if a.do.Op != term.Sleep {
+		if a.do.Op != term.Sleep && a.do.For != term.JoinPool {
 			asked++
 		}
 	}
@@ -217,5 +217,43 @@ func TestTokens(t *testing.T) {
 	a.step(term.Unknown{Err: errAway}).answer().answer().is(term.Confirming)
 	if a.s.Have != want {
 		t.Errorf("%+v, not %+v", a.s.Have, want)
+	}
+}
+
+// A process that waits for a worker takes one of those that the pool gets meanwhile, and
+// none of those that the pool loses.
+func TestWaitingInAPoolThatChanges(t *testing.T) {
+	for _, blind := range []bool{false, true} {
+		x := newScript(t)
+		x.blind = blind
+		x.rules.Wait = 10 * time.Minute
+		x.workers(0, 2)
+		for n := range x.count() {
+			x.actor("holder").until(term.Holding)
+			x.setWorker(n, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: 1, TTL: 3_600_000})
+		}
+		a := x.actor("a").until(term.Seeking)
+		for a.do.Op != term.Sleep {
+			a.answer()
+		}
+		x.workers(0, 4)
+		begun := x.time
+		if a.until(term.Holding); a.s.Worker < 2 || x.time-begun > 2*time.Second {
+			t.Errorf("took %d after %s", a.s.Worker, x.time-begun)
+		}
+
+		b := x.actor("b").until(term.Holding)
+		c := x.actor("c").until(term.Seeking)
+		for c.do.Op != term.Sleep {
+			c.answer()
+		}
+		x.workers(0, 2)
+		b.step(term.Stop{Last: b.s.Base}).until(term.Released)
+		x.pass(time.Minute)
+		for range 20 {
+			if c.answer(); c.s.Phase > term.Seeking {
+				t.Fatalf("took %d, which the pool does not have any more", c.s.Worker)
+			}
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Level says how bad a finding is.
@@ -45,7 +45,7 @@ const (
 // It leaves out shards that waits selects: they wait for their move, and that is said elsewhere.
 func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []Finding {
 	f := &findings{now: now, waits: waits}
-	views := make(map[string]*shard.View)
+	views := make(map[string]*topology.View)
 	for _, s := range servers {
 		if s.Err != nil {
 			continue
@@ -86,10 +86,10 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 // AddressDo says what to do where the address of a server leads to another database, to a standby, or to a database
 // whose schema firn is lost. For any other error it is empty.
 func AddressDo(err error) string {
-	var of *shard.ServerError
-	var stray *shard.StrayError
+	var of *topology.ServerError
+	var stray *topology.StrayError
 	var standby *StandbyError
-	var unrecorded *shard.UnrecordedError
+	var unrecorded *topology.UnrecordedError
 	switch {
 	case errors.As(err, &unrecorded):
 		return "change nothing there, and restore the schema firn from a dump or a backup: docs/shards.md, \"A schema firn that is lost\""
@@ -106,7 +106,7 @@ func AddressDo(err error) string {
 }
 
 // stranger is about a server whose database knows of no cluster, and that the others do not know.
-func (f *findings) stranger(name string, views map[string]*shard.View) {
+func (f *findings) stranger(name string, views map[string]*topology.View) {
 	do := "to take it into the cluster: firn shard add-server " + name
 	if len(views) == 0 {
 		do = "to make a cluster: firn shard init --count N"
@@ -117,31 +117,31 @@ func (f *findings) stranger(name string, views map[string]*shard.View) {
 // LostDo says what to do about a server whose address is right, and leads to a database that is not the server. For
 // any other error it is empty.
 func LostDo(err error) string {
-	var stray *shard.StrayError
+	var stray *topology.StrayError
 	if !errors.As(err, &stray) || stray.Original != "" {
 		return ""
 	}
 	return `. If that address is right, what the server had is lost: docs/shards.md, "A server that is lost"`
 }
 
-func (f *findings) away(s *Server, views map[string]*shard.View) {
-	var unrecorded *shard.UnrecordedError
+func (f *findings) away(s *Server, views map[string]*topology.View) {
+	var unrecorded *topology.UnrecordedError
 	if errors.As(s.Err, &unrecorded) {
 		f.say(Bad, s.Name, AddressDo(unrecorded), "%v", unrecorded)
 		return
 	}
-	if errors.Is(s.Err, shard.ErrNoShards) {
+	if errors.Is(s.Err, topology.ErrNoCluster) {
 		f.stranger(s.Name, views)
 		return
 	}
 	err := s.Err
-	var named *shard.ServerError
+	var named *topology.ServerError
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	var stray *shard.StrayError
+	var stray *topology.StrayError
 	if errors.As(err, &stray) {
-		f.say(Bad, s.Name, AddressDo(&shard.ServerError{Server: s.Name, Err: stray})+LostDo(stray), "%v", stray)
+		f.say(Bad, s.Name, AddressDo(&topology.ServerError{Server: s.Name, Err: stray})+LostDo(stray), "%v", stray)
 		return
 	}
 	f.say(Bad, s.Name, awayDo(s, err), "it cannot be examined: %v", err)
@@ -167,8 +167,8 @@ func awayDo(s *Server, err error) string {
 
 // refuses says that a server is there, and does not let itself be looked at.
 func refuses(s *Server) bool {
-	unrecorded := errors.As(s.Err, new(*shard.UnrecordedError))
-	return s.Err != nil && (unrecorded || !errors.Is(s.Err, shard.ErrNoShards)) && !(&shard.ServerError{Server: s.Name, Err: s.Err}).Away()
+	unrecorded := errors.As(s.Err, new(*topology.UnrecordedError))
+	return s.Err != nil && (unrecorded || !errors.Is(s.Err, topology.ErrNoCluster)) && !(&topology.ServerError{Server: s.Name, Err: s.Err}).Away()
 }
 
 // standby is about an address that leads to a standby. It is about the cluster, so that it comes
@@ -222,7 +222,7 @@ func (f *findings) generators(s *Server) {
 	there := s.Details.there()
 	for _, row := range s.Shards {
 		open[row.Shard] = row.Serves()
-		away[row.Shard] = row.State == shard.StateMoved || !there[row.Schema]
+		away[row.Shard] = row.State == topology.StateMoved || !there[row.Schema]
 	}
 	var ahead []string
 	wrong := make(groups)
@@ -266,7 +266,7 @@ func (f *findings) schemas(s *Server) {
 	var missing []string
 	for _, row := range s.Shards {
 		known[row.Schema] = true
-		if row.State != shard.StateMoved && !there[row.Schema] {
+		if row.State != topology.StateMoved && !there[row.Schema] {
 			missing = append(missing, row.Schema)
 		}
 	}
@@ -297,9 +297,9 @@ func (f *findings) setters(s *Server) {
 const NameThem = "name them besides the others, with --server NAME=postgres://USER@HOST/DATABASE or in firn.yaml"
 
 // Together returns what is wrong with the servers as a whole. All says that no server is missing in views.
-func Together(views map[string]*shard.View, all bool) []Finding {
+func Together(views map[string]*topology.View, all bool) []Finding {
 	var f findings
-	primaries := make(map[string]*shard.View)
+	primaries := make(map[string]*topology.View)
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		if views[name].Standby {
 			f.standby(name)
@@ -311,11 +311,11 @@ func Together(views map[string]*shard.View, all bool) []Finding {
 	return f.all
 }
 
-func (f *findings) cluster(views map[string]*shard.View, all bool) {
+func (f *findings) cluster(views map[string]*topology.View, all bool) {
 	if len(views) == 0 {
 		return
 	}
-	m, err := shard.MapOf(views)
+	m, err := topology.NewMap(views)
 	if err != nil {
 		f.say(Bad, "", cmp.Or(AddressDo(err), "correct the address that leads to the wrong one"), "%s", strings.TrimPrefix(err.Error(), "shard: "))
 		return
@@ -326,12 +326,12 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	why, reopens := make(map[string][]string), make(map[string]string)
 	var nowhere []string
 	for n := range m.Keys.Shards() {
-		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != shard.None {
+		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != topology.None {
 			nowhere = append(nowhere, strconv.FormatInt(n, 10))
 		}
 	}
 	for _, r := range m.Routes {
-		if r.State == shard.StateOpen || twice(claimsOf(views, r.Shard)) || f.waits != nil && f.waits(r.Shard) {
+		if r.State == topology.StateOpen || twice(claimsOf(views, r.Shard)) || f.waits != nil && f.waits(r.Shard) {
 			continue
 		}
 		if _, ok := OpeningOf(views, r.Shard); ok && all {
@@ -369,8 +369,8 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 }
 
 // opens says what opens a shard that no server serves, by what the server says that it is on.
-func opens(r shard.Route, v *shard.View) string {
-	closed := v != nil && slices.ContainsFunc(v.Shards, func(row shard.Row) bool { return row.Shard == r.Shard && row.State != shard.StateMoved })
+func opens(r topology.Route, v *topology.View) string {
+	closed := v != nil && slices.ContainsFunc(v.Shards, func(row topology.Row) bool { return row.Shard == r.Shard && row.State != topology.StateMoved })
 	if closed {
 		return "to open what no other server serves: firn shard reopen " + r.Server
 	}
