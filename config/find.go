@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,6 +46,9 @@ func (p Location) Read() (*File, error) {
 		return nil, nil
 	case !p.here:
 		data, err := os.ReadFile(p.Path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, &NoFileError{p.Path}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}

@@ -7,20 +7,20 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 	"github.com/firn-id/firn/store/open"
 )
 
 // NamedServer makes a server of what somebody wrote. The error shows no password.
-func NamedServer(name, url string) (shard.Server, error) {
-	if err := shard.CheckServerName(name); err != nil {
-		return shard.Server{}, errors.New(phrase.WithoutPackage(err.Error()))
+func NamedServer(name, url string) (topology.Server, error) {
+	if err := topology.CheckServerName(name); err != nil {
+		return topology.Server{}, errors.New(phrase.WithoutPackage(err.Error()))
 	}
 	config, err := open.PostgreSQL(url)
 	if err != nil {
-		return shard.Server{}, errors.New(phrase.WithoutPackage(err.Error()))
+		return topology.Server{}, errors.New(phrase.WithoutPackage(err.Error()))
 	}
-	return shard.Server{Name: name, Config: config}, nil
+	return topology.Server{Name: name, Config: config}, nil
 }
 
 // A ShardServer is a server of firn.yaml.
@@ -35,7 +35,7 @@ func (r *reader) shards(n *yaml.Node) {
 		}
 		r.mapping("shards.servers", value, func(name Entry, value *yaml.Node) {
 			what := "shards.servers." + name.Text
-			if err := shard.CheckServerName(name.Text); err != nil {
+			if err := topology.CheckServerName(name.Text); err != nil {
 				r.fault(name.At, "%s", phrase.WithoutPackage(err.Error()))
 			}
 			url := r.scalar(what, value)
@@ -51,11 +51,11 @@ func (r *reader) shards(n *yaml.Node) {
 }
 
 // ShardServers are the servers with shards of the file; none where there is no file.
-func (c *Config) ShardServers() ([]shard.Server, error) {
+func (c *Config) ShardServers() ([]topology.Server, error) {
 	if c.File == nil {
 		return nil, nil
 	}
-	servers := make([]shard.Server, len(c.File.Servers))
+	servers := make([]topology.Server, len(c.File.Servers))
 	for i, one := range c.File.Servers {
 		var err error
 		if servers[i], err = NamedServer(one.name.Text, one.url.Text); err != nil {

@@ -93,7 +93,7 @@ func partIn(ctx context.Context, s *config.Series, url string) error {
 		return open.AtStore(s, url, err)
 	}
 	defer st.Close()
-	err = errors.Join(open.CheckSequences(ctx, st), open.Absent(ctx, st, s, store.Durability{}))
+	err = errors.Join(open.CheckSequences(ctx, st), open.CheckCounter(ctx, st, s, store.Durability{}))
 	if err == nil {
 		err = standing(ctx, st, s)
 	}
@@ -106,7 +106,7 @@ func (e *exam) missing(ctx context.Context, st store.Store, durability store.Dur
 	e.accepts = map[string]bool{}
 	for _, s := range e.counting(false) {
 		e.accepts[s.Name] = s.Options.Sequence.MayRepeat
-		err := open.Absent(ctx, st, s, durability)
+		err := open.CheckCounter(ctx, st, s, durability)
 		if err == nil && s.Kind == config.Document && !durability.Durable && !s.Options.Document.MayRepeat {
 			err = &document.LossyError{Series: s.Name, Why: durability.Why}
 		}

@@ -31,9 +31,10 @@ func (*LostError) Retryable() bool { return false }
 // A MissingError says that the store has no series of that name: the name is mistyped, or
 // there never was one, or the store has lost it.
 type MissingError struct {
-	Series  string
-	Names   []string // those that the store has; nil where nobody has looked
-	Nearest string   // that one of them which was probably meant; "" if none is like it
+	Series    string
+	Names     []string // those that the store has; nil where nobody has looked
+	Nearest   string   // that one of them which was probably meant; "" if none is like it
+	MayBeLost bool     // the store was recovered, or pool.Ensure created a pool there: [Create] wants Options.New of a series that never existed
 }
 
 func (e *MissingError) Error() string {

@@ -17,7 +17,7 @@ type Info struct {
 	Pattern   string
 	Zone      string // "" where the pattern has no date
 	Period    string // last one by name that was counted in; "" where there are none
-	Count     int64  // in it; 0 before the first
+	Count     int64  // in it, with what a recovery leaves out; 0 before the first
 	Text      string // of that count; "" before the first
 	Periods   int    // counters there are
 	MayRepeat bool   // whoever created it accepted a store that can lose writes
@@ -37,7 +37,13 @@ func List(ctx context.Context, st store.Store) ([]Info, error) {
 
 // infos are those of records by key.
 func infos(list []store.Record) ([]Info, error) {
+	return infosAs(list, func(_ string, def dated.Definition) dated.Definition { return def })
+}
+
+// infosAs are those of records by key, with each definition as change returns it.
+func infosAs(list []store.Record, change func(name string, def dated.Definition) dated.Definition) ([]Info, error) {
 	var all []Info
+	var defs []dated.Definition
 	index := map[string]int{}
 	for _, rec := range list {
 		name, period, isCounter := strings.Cut(strings.TrimPrefix(rec.Key, dated.Keys), "/")
@@ -46,7 +52,8 @@ func infos(list []store.Record) ([]Info, error) {
 			if err != nil {
 				return nil, err
 			}
-			index[name] = len(all)
+			def = change(name, def)
+			index[name], defs = len(all), append(defs, def)
 			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, MayEqual: def.MayEqual})
 			continue
 		}
@@ -63,9 +70,10 @@ func infos(list []store.Record) ([]Info, error) {
 		if period == dated.Whole {
 			period = ""
 		}
-		info.Period, info.Count = period, c.Count // by key, so the last stays
-		if p, err := ParsePattern(info.Pattern); err == nil && c.Count > 0 {
-			info.Text = string(p.AppendText(nil, period, c.Count))
+		// By key, so the last stays.
+		info.Period, info.Count = period, defs[i].RaisedTo(c, true, period).Count
+		if p, err := ParsePattern(info.Pattern); err == nil && info.Count > 0 {
+			info.Text = string(p.AppendText(nil, period, min(info.Count, p.max)))
 		}
 	}
 	return all, nil

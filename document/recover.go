@@ -19,6 +19,7 @@ type Recovery struct {
 	Full    string // last period that then has no number left, of today's and later ones; "" where all have some
 	IsFull  bool   // there is such a period; it has no name in a series without a date
 	Max     int64  // how many numbers the pattern has room for in a period
+	Text    string // last text that may have been given out, of the latest period; "" where there is none
 }
 
 // Recover makes the series of a store safe after it lost something: a backup was restored, a
@@ -93,7 +94,22 @@ func PlanRecovery(ctx context.Context, st store.Store, numbers int64, each map[s
 		}
 		plan = append(plan, r)
 	}
-	return plan, nil
+	return plan, inform(plan, list)
+}
+
+// inform adds to each recovery the last text of its series.
+func inform(plan []Recovery, list []store.Record) error {
+	of := map[string]Recovery{}
+	for _, r := range plan {
+		of[r.Series] = r
+	}
+	all, err := infosAs(list, func(name string, def dated.Definition) dated.Definition {
+		return def.Recovered(of[name].By, of[name].Through, store.Durability{Identity: def.Store})
+	})
+	for i := range min(len(all), len(plan)) { // both are by name
+		plan[i].Text = all[i].Text
+	}
+	return err
 }
 
 func checkNumbers(numbers int64, each map[string]int64) error {

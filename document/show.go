@@ -6,6 +6,7 @@ import (
 
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -47,5 +48,8 @@ func withNames(ctx context.Context, st store.Store, err error) error {
 		full.Names[i] = one.Name
 	}
 	full.Nearest = nearest.Name(full.Series, full.Names)
+	if full.MayBeLost, failed = record.MayHaveLost(ctx, st); failed != nil {
+		return err
+	}
 	return full
 }

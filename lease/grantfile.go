@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/holder"
@@ -24,8 +25,13 @@ type GrantFileError struct {
 }
 
 func (e *GrantFileError) Error() string {
-	return fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err)
+	text := fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err)
+	if errors.Is(e.Err, syscall.ENOSPC) {
+		text += "; free some space there: ids continue when the file can be written again"
+	}
+	return text
 }
+
 func (e *GrantFileError) Unwrap() error { return e.Err }
 
 // A grantFile holds the grant of one lane and a mark in it: nothing above the

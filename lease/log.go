@@ -118,5 +118,5 @@ func recovery(err error, outage time.Duration) string {
 		url, which = "'"+strings.ReplaceAll(forgot.Store, "'", `'\''`)+"'", ""
 	}
 	return "stop all processes that use the store, then: firn store recover --store " + url +
-		term.LongerOutage(outage, "; add --numbers N if it has sequences, tickets or documents") + which
+		term.LongerOutage(outage, "; add --numbers N if it has sequences or documents") + which
 }

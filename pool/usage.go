@@ -31,7 +31,7 @@ func Use(ctx context.Context, s store.Store, name string, now time.Time) (Info, 
 	if err != nil {
 		return Info{}, Usage{}, err
 	}
-	workers, err := p.list(ctx, s)
+	workers, err := p.list(ctx, s, now)
 	if err != nil {
 		return Info{}, Usage{}, err
 	}
@@ -39,7 +39,7 @@ func Use(ctx context.Context, s store.Store, name string, now time.Time) (Info, 
 	if err != nil {
 		return Info{}, Usage{}, err
 	}
-	u := p.usage(workers, now)
+	u := p.usage(workers)
 	if p.Pool.Elsewhere(durability.Identity) {
 		u.Elsewhere = durability.Identity
 	}
@@ -53,7 +53,7 @@ func Use(ctx context.Context, s store.Store, name string, now time.Time) (Info, 
 }
 
 // usage counts who has which worker.
-func (p *stored) usage(workers []Worker, now time.Time) (u Usage) {
+func (p *stored) usage(workers []Worker) (u Usage) {
 	within := p.workers()
 	for _, w := range workers {
 		switch {
@@ -62,7 +62,7 @@ func (p *stored) usage(workers []Worker, now time.Time) (u Usage) {
 			u.Held++
 		case w.State == WorkerUnknown:
 			u.Unknown++
-		case w.Horizon.After(now):
+		case w.State == WorkerUnusable:
 			u.Unusable++
 			if w.Horizon.After(u.UnusableUntil) {
 				u.UnusableUntil = w.Horizon

@@ -29,8 +29,12 @@ type WorkerState string
 
 const (
 	// WorkerFree means that no process holds the worker, or that its holder has not written for
-	// the worker's time to live.
+	// the worker's time to live, and that by this host's clock no id of it is of the future: a
+	// process can lease it now.
 	WorkerFree WorkerState = "free"
+	// WorkerUnusable means that no process holds the worker, and that ids up to Horizon may be in
+	// use, which is later than now by this host's clock: no process leases it before.
+	WorkerUnusable WorkerState = "unusable"
 	// WorkerHeld means that a process holds the worker and has written within its time to live.
 	WorkerHeld WorkerState = "held"
 	// WorkerUnknown means that a process took the worker and did not give it back, and that the
@@ -45,10 +49,10 @@ func Workers(ctx context.Context, s store.Store, name string) ([]Worker, error) 
 	if err != nil {
 		return nil, err
 	}
-	return p.list(ctx, s)
+	return p.list(ctx, s, time.Now())
 }
 
-func (p *stored) list(ctx context.Context, s store.Store) ([]Worker, error) {
+func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Worker, error) {
 	recs, err := s.List(ctx, term.KeyWorkers(p.name))
 	if err != nil {
 		return nil, err
@@ -68,6 +72,9 @@ func (p *stored) list(ctx context.Context, s store.Store) ([]Worker, error) {
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
 		w.State, w.Free = p.workerState(rec, r)
+		if w.State == WorkerFree && w.Horizon.After(now) {
+			w.State = WorkerUnusable
+		}
 		workers = append(workers, w)
 	}
 	slices.SortFunc(workers, func(a, b Worker) int { return cmp.Compare(a.Worker, b.Worker) })

@@ -178,3 +178,27 @@ func TestSetWorkersRace(t *testing.T) {
 		}
 	}
 }
+
+// A worker whose ids may be in use until later is unusable in the list of workers, as it is in the
+// count of the pool.
+func TestUnusableWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		if _, err := pool.Create(t.Context(), s, "default", &pool.Options{Layout: early}); err != nil {
+			t.Fatal(err)
+		}
+		l := open(t, s, 3)
+		if _, err := l.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := pool.Release(t.Context(), s, "default", 3); err != nil { // its horizon stays
+			t.Fatal(err)
+		}
+		workers, err := pool.Workers(t.Context(), s, "default")
+		_, used, failed := pool.Use(t.Context(), s, "default", time.Now())
+		if err != nil || failed != nil || len(workers) != 1 || workers[0].State != pool.WorkerUnusable || used.Unusable != 1 {
+			t.Errorf("%+v, %+v, %v, %v", workers, used, err, failed)
+		}
+		l.Close()
+	})
+}

@@ -41,5 +41,8 @@ func withNames(ctx context.Context, st store.Store, err error) error {
 		full.Names[i] = strings.TrimPrefix(rec.Key, block.Keys)
 	}
 	full.Nearest = nearest.Name(full.Name, full.Names)
+	if full.MayBeLost, failed = record.MayHaveLost(ctx, st); failed != nil {
+		return err
+	}
 	return full
 }

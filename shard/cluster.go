@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // Options are those of a [Cluster]. Nil, or a zero field, means the default.
@@ -27,12 +28,12 @@ const defaultWait = 5 * time.Second
 
 // A Cluster runs transactions on shards, wherever the shards are. It is safe for concurrent use.
 //
-// It keeps a [Map], and asks the servers again when the map turns out to be old. You need not close it:
+// It keeps a [topology.Map], and asks the servers again when the map turns out to be old. You need not close it:
 // the pools are yours.
 type Cluster struct {
 	id     string
 	layout firn.Layout
-	keys   Keys
+	keys   topology.Keys
 	wait   time.Duration
 
 	*lookout
@@ -54,7 +55,7 @@ func Open(ctx context.Context, pools map[string]*pgxpool.Pool, o *Options) (*Clu
 		return nil, errors.New("shard: no server to open a cluster of")
 	}
 	for name, pool := range pools {
-		if err := CheckServerName(name); err != nil {
+		if err := topology.CheckServerName(name); err != nil {
 			return nil, err
 		}
 		if pool == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // Servers are the databases of a cluster, by name. Each knows all shards, and has those
@@ -255,7 +256,7 @@ func TestNoSuchShard(t *testing.T) {
 		}
 	}
 	for _, s := range []shard.Shard{c.ForKey("alice"), c.ForKey("07"), c.ForKey(""), c.ForNumber(-1)} {
-		var e *shard.KeyError
+		var e *topology.KeyError
 		if err := s.InTx(t.Context(), nothing); !errors.As(err, &e) {
 			t.Errorf("%v, want a KeyError", err)
 		}

@@ -9,4 +9,5 @@
 //
 // Package shard/setup makes a cluster, shard/migrate runs SQL files on its shards, shard/move and
 // shard/rebalance move shards while they are in use, and shard/check says what is wrong.
+// Package shard/topology has what these have in common: servers, what they say, and the map.
 package shard

@@ -12,6 +12,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/firn-id/firn/internal/trouble"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A lookout knows which server a shard is on, by what the servers said when they were
@@ -22,11 +25,11 @@ type lookout struct {
 	looks   singleflight.Group // one at a time at a server
 
 	mu       sync.Mutex
-	views    map[string]*View
+	views    map[string]*topology.View
 	looked   map[string]time.Time // when the look began that gave the view or the fault
 	faults   map[string]error     // why the last look at a server gave no view
 	followed map[int64]hop        // what is newer than the views
-	m        *Map                 // of views
+	m        *topology.Map        // of views
 }
 
 // A hop is where a server said that a shard went.
@@ -47,8 +50,8 @@ const (
 
 func newLookout(servers map[string]*pgxpool.Pool) *lookout {
 	return &lookout{
-		servers: maps.Clone(servers), views: map[string]*View{}, looked: map[string]time.Time{},
-		faults: map[string]error{}, followed: map[int64]hop{}, m: &Map{},
+		servers: maps.Clone(servers), views: map[string]*topology.View{}, looked: map[string]time.Time{},
+		faults: map[string]error{}, followed: map[int64]hop{}, m: &topology.Map{},
 	}
 }
 
@@ -121,7 +124,7 @@ func (l *lookout) startLook(name string) <-chan singleflight.Result {
 		ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
 		defer cancel()
 		begun := time.Now()
-		view, err := Look(ctx, l.servers[name])
+		view, err := topology.Look(ctx, l.servers[name])
 		l.note(name, begun, view, err)
 		return nil, nil
 	})
@@ -138,13 +141,13 @@ var errMismatch = errors.New("the servers do not belong together")
 
 // note takes down what a look gave. A view that does not fit to the others changes
 // nothing, and one that could not be had leaves the last.
-func (l *lookout) note(name string, begun time.Time, view *View, err error) {
+func (l *lookout) note(name string, begun time.Time, view *topology.View, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looked[name] = begun
 	views, faults := maps.Clone(l.views), maps.Clone(l.faults)
 	if err != nil {
-		faults[name] = &ServerError{name, explained(err)}
+		faults[name] = &topology.ServerError{Server: name, Err: trouble.Explain(err)}
 	} else {
 		views[name] = view
 		delete(faults, name)
@@ -152,7 +155,7 @@ func (l *lookout) note(name string, begun time.Time, view *View, err error) {
 	m := l.m
 	if len(views) > 0 {
 		var wrong error
-		if m, wrong = MapOf(withoutOutdated(views, faults)); wrong != nil {
+		if m, wrong = topology.NewMap(withoutOutdated(views, faults)); wrong != nil {
 			l.faults[name] = fmt.Errorf("%w (%w)", wrong, errMismatch)
 			return
 		}
@@ -185,11 +188,11 @@ func (l *lookout) termBeside(without string, shard int64) (highest int64) {
 
 // withoutOutdated are views without what servers that do not answer said of shards that
 // another server has opened since, which has a higher term.
-func withoutOutdated(views map[string]*View, faults map[string]error) map[string]*View {
+func withoutOutdated(views map[string]*topology.View, faults map[string]error) map[string]*topology.View {
 	opened := make(map[int64]int64) // the highest term, by shard
 	for name, v := range views {
 		for _, row := range v.Shards {
-			if faults[name] == nil && row.State == StateOpen && row.Here {
+			if faults[name] == nil && row.State == topology.StateOpen && row.Here {
 				opened[row.Shard] = max(opened[row.Shard], row.Term)
 			}
 		}
@@ -198,7 +201,7 @@ func withoutOutdated(views map[string]*View, faults map[string]error) map[string
 	for name, v := range views {
 		if faults[name] != nil {
 			last := *v
-			last.Shards = slices.DeleteFunc(slices.Clone(v.Shards), func(row Row) bool { return row.Term < opened[row.Shard] })
+			last.Shards = slices.DeleteFunc(slices.Clone(v.Shards), func(row topology.Row) bool { return row.Term < opened[row.Shard] })
 			believed[name] = &last
 		}
 	}
@@ -293,7 +296,7 @@ func (e *noServer) Error() string {
 }
 
 // Map returns what the servers said when they were last asked. Do not change it.
-func (l *lookout) Map() *Map {
+func (l *lookout) Map() *topology.Map {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.m

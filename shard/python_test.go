@@ -30,7 +30,7 @@ func python(t *testing.T, program string, arguments ...string) string {
 
 // TestPythonVectors holds the keys of router.py against the vectors.
 func TestPythonVectors(t *testing.T) {
-	vectors, err := os.ReadFile("testdata/keys.json")
+	vectors, err := os.ReadFile("topology/testdata/keys.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ for v in json.load(open(sys.argv[1]))["vectors"]:
         print("wrong:", v, got)
     n += 1
 print(n, "vectors")
-`, "testdata/keys.json")
+`, "topology/testdata/keys.json")
 	if strings.Contains(out, "wrong") || out != fmt.Sprintln(strings.Count(string(vectors), `"scheme"`), "vectors") {
 		t.Error(out)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/firn-id/firn/internal/trouble"
 )
 
 // ErrAmbiguous says that the connection was lost, or that ctx ended, during the commit. The transaction may
@@ -101,7 +103,7 @@ func (r *run) try(ctx context.Context) (err error) {
 	r.stage = connecting
 	conn, err := r.cluster.servers[r.server].Acquire(ctx)
 	if err != nil {
-		return explained(err)
+		return trouble.Explain(err)
 	}
 	defer conn.Release() // one in a transaction, as after a panic of f, is thrown away
 	r.stage = entering

@@ -166,7 +166,7 @@ type OtherStoreError struct {
 }
 
 func (e *OtherStoreError) Error() string {
-	return fmt.Sprintf("store: %s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or, only if that is gone for good, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has sequences, tickets or documents, and --outage if any process had an outage budget of more than 5 min)",
+	return fmt.Sprintf("store: %s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved; use the other one, or, only if that no longer exists, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has sequences or documents, and --outage if any process had an outage budget of more than 5 min)",
 		e.What, e.Have, e.Want)
 }
 

@@ -77,6 +77,8 @@ func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
 	}
 	var wrong *config.FaultsError
 	switch {
+	case errors.As(err, new(*config.NoFileError)):
+		return ui.Failed("%w", err).Hint("name a file that is there, or no file, to check the one that commands read: firn config check")
 	case errors.As(err, &wrong) && asJSON:
 		enc := json.NewEncoder(out)
 		for _, f := range wrong.Faults {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -16,15 +15,19 @@ import (
 	fromurl "github.com/firn-id/firn/store/open"
 )
 
-// otherKind returns an error if the store has a counter of that name of another kind. Two would
-// hide each other: a name stands for one counter.
-func otherKind(ctx context.Context, st store.Store, name string, kinds ...string) error {
-	there, err := open.CounterIn(ctx, st, name)
-	if err != nil || there == nil || slices.Contains(kinds, there.Kind) {
+// otherKind returns an error if the store has a counter of the series' name of another kind. Two
+// would hide each other: a name stands for one counter.
+func (d *drawing) otherKind(ctx context.Context, st store.Store) error {
+	there, err := open.CounterIn(ctx, st, d.Name)
+	if err != nil || there == nil || there.Kind == d.Kind {
 		return err
 	}
-	return ui.Failed("the store has a %s of the name %s already, and a name stands for one counter", there.Kind, name).
-		Hint("take another name; to draw from the %s: firn next %s", there.Kind, name)
+	f := ui.Failed("the store has a %s of the name %s already, and a name stands for one counter", there.Kind, d.Name)
+	if d.Listed {
+		return kindHints(f, &open.KindError{Name: d.Name, Want: d.Kind, Have: *there, Listed: true})
+	}
+	return f.HintOtherKind("to draw from the %s: firn next %s", there.Kind, phrase.ShellWord(d.Name)).
+		Hint("to have a %s, give it another name", d.Kind)
 }
 
 // lookUp finds out whether the store has a counter of the name that a command draws

@@ -37,7 +37,7 @@ The exit code is 3 if something is bad.`,
   firn doctor --store sqlite:/var/lib/app/ids.db --pool web --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p := &findings{cmd: cmd, out: cmd.OutOrStdout(), hints: hinter{cmd}, json: wantsJSON(cmd)}
+			p := &findings{cmd: cmd, out: cmd.OutOrStdout(), hints: hinter{cmd: cmd}, json: wantsJSON(cmd)}
 			p.environment()
 			if set := p.settings(); set != nil {
 				for f := range doctor.Config(cmd.Context(), set.Config, &doctor.Options{Hostname: hostname}) {

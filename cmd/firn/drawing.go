@@ -56,7 +56,7 @@ func (s *settings) drawing(name string) (*drawing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &drawing{one, hinter{s.cmd}}, nil
+	return &drawing{one, hinter{cmd: s.cmd}}, nil
 }
 
 // warnOn prints warnings.
@@ -215,9 +215,10 @@ func (d *drawing) explain(err error) error {
 		}
 		return f
 	case errors.As(err, &lossySequence) && lossySequence.Since:
-		return addHints(f.Hint("to see why the store may lose writes: firn doctor"), remedy.Counter(err, url, true))
+		addHints(f.Hint("to see why the store may lose writes: firn doctor"), remedy.Durable(url))
+		return addHints(f, remedy.Counter(err, url, true))
 	case errors.As(err, &lossySequence), errors.As(err, &lossyDocument):
-		return f.Hint("use a store that keeps what it acknowledged").
+		return addHints(f, remedy.Durable(url)).
 			Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, on-lossy-store: may-repeat } }", d.Name, d.Kind).
 			HintFlag("on-lossy-store", "the same for a series that firn.yaml does not list: --on-lossy-store may-repeat")
 	case errors.As(err, &other):

@@ -11,8 +11,8 @@ import (
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 	"github.com/firn-id/firn/store"
 )
 
@@ -71,7 +71,7 @@ var errorFacts = []func(error) facts{
 	factsIf("shard-in-a-move", func(e *move.OtherMoveError) facts {
 		return facts{"shard": e.Shard, "from": e.Source, "to": e.Target}
 	}),
-	factsIf("server-failed", func(e *shard.ServerError) facts { return facts{"server": e.Server} }),
+	factsIf("server-failed", func(e *topology.ServerError) facts { return facts{"server": e.Server} }),
 }
 
 // factsIf are the facts of an error of type E, or none of another error.

@@ -23,7 +23,10 @@ import (
 // hint ends where the line does, at a parenthesis, or at one of ",;:.?" with a space after it.
 
 // A hinter composes the hints of a command. Without one they stay as they are.
-type hinter struct{ cmd *cobra.Command }
+type hinter struct {
+	cmd   *cobra.Command
+	other bool // what the command says of its series is not true of the series of the hint
+}
 
 // lines are the hints of an error.
 func (h hinter) lines(f *ui.Failure) []string {
@@ -36,7 +39,7 @@ func (h hinter) lines(f *ui.Failure) []string {
 		if one.Script != "" && h.cmd != nil && ui.PersonAt(h.cmd) == nil {
 			text = one.Script
 		}
-		all = append(all, h.compose(text))
+		all = append(all, hinter{h.cmd, one.OtherKind}.compose(text))
 	}
 	return all
 }
@@ -146,7 +149,7 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 	if strings.Contains(args, "--help") {
 		return "", false
 	}
-	another := h.anotherSeries(args)
+	another := h.other || h.anotherSeries(args)
 	h.cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, ofSeries := f.Value.(*seriesFlag); ofSeries && another {
 			return

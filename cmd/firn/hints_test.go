@@ -90,8 +90,6 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{store, "next --pool shop --worker 600", 1},
 		{store, "next --pool a", 2}, // each a pool of its own, as a hint creates it
 		{config, "next --pool b", 2},
-		{store, "next --pool c --layout leaf", 1},
-		{store, "next --pool d --layout time:41@1ms,worker:10,seq:12;epoch=2020-01-01T00:00:00Z", 1},
 		{store, "next --pool e --outage 10m", 2},
 		{store, "worker ls --pool f", 2},
 		{store, "run --pool g -- echo", 2},
@@ -118,6 +116,8 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 		{store, "next bill --pattern B-{6}", 1},
 		{store, "next invoice --pattern INV-{4}", 1},
 		{[]string{"--store", "sqlite:" + filepath.Join(dir, "none.db")}, "pool ls", 1},
+		{store, "next --pool c --layout leaf", 1},
+		{store, "next --pool d --layout time:41@1ms,worker:10,seq:12;epoch=2020-01-01T00:00:00Z", 1},
 	} {
 		t.Setenv("FIRN_STORE", elsewhere)
 		if tt.given[0] == "--config" { // whose store a variable would replace

@@ -62,8 +62,8 @@ func TestCountersInACopy(t *testing.T) {
 	for _, there := range urls[1:] {
 		copyRecords(t, home, there) // before anything was drawn: the store is noted when a counter begins
 	}
-	hint := "firn: hint: only if the other store is gone for good: stop all processes that use this one, then: firn store recover --store "
-	numbers := " --numbers N, with N for its sequences, tickets and documents: more than any of them can have given out since the state that is in the store now"
+	hint := "firn: hint: only if the other store no longer exists: stop all processes that use this one, then: firn store recover --store "
+	numbers := " --numbers N, with N for its sequences and documents: more than any of them can have given out since the state that is in the store now"
 	there := urls[1]
 	for _, args := range [][]string{
 		{"next", "orders"},

@@ -36,3 +36,28 @@ func TestBecameLossy(t *testing.T) {
 		t.Errorf("durable again: exit code %d: %s", code, errs)
 	}
 }
+
+// TestLossyWaysOut: a counter is refused on a store that may lose writes, and the first refusal
+// has every way out.
+func TestLossyWaysOut(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server := testserver.Postgres(t)
+	mustAll(t, "store setup --store "+server.URL())
+	onDatabase(t, server.URL(), `SELECT pg_create_physical_replication_slot('standby')`)
+	for _, args := range []string{"orders --kind sequence", "invoice --pattern R{4}"} {
+		create := append([]string{"series", "create"}, strings.Fields(args)...)
+		_, errs, code := called(t, append(create, "--store", server.URL())...)
+		for _, want := range []string{"synchronous_standby_names", "assume=durable", "on-lossy-store: may-repeat", "--on-lossy-store may-repeat"} {
+			if code == 0 || !strings.Contains(errs, want) {
+				t.Errorf("%s: exit code %d, no %s in: %s", args, code, want, errs)
+			}
+		}
+		url := server.URL() + "&assume=durable"
+		if !strings.Contains(server.URL(), "?") {
+			url = server.URL() + "?assume=durable"
+		}
+		if _, errs, code := called(t, append(create, "--store", url)...); code != 0 {
+			t.Errorf("%s with assume=durable: %s", args, errs)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (d *drawing) missingOf(err error) *missing {
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSequence):
 		return &missing{
-			other: other(noSequence.Names), partly: d.partly(), name: d.Name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence", begins: open.FirstNumber(d.Series).String(),
+			other: other(noSequence.Names), partly: d.partly(), name: d.Name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence" + asNew(noSequence.MayBeLost), begins: open.FirstNumber(d.Series).String(),
 			again: "firn series create " + name + " --kind sequence --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noDocument):
@@ -62,11 +62,19 @@ func (d *drawing) missingOf(err error) *missing {
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
 		}
 		return &missing{
-			other: other(noDocument.Names), name: d.Name, nearest: noDocument.Nearest, create: create, begins: "1",
+			other: other(noDocument.Names), name: d.Name, nearest: noDocument.Nearest, create: create + asNew(noDocument.MayBeLost), begins: "1",
 			again: create + " --after TEXT", where: where,
 		}
 	}
 	return nil
+}
+
+// asNew is the flag of a series that never existed, where the store may have lost it.
+func asNew(lost bool) string {
+	if lost {
+		return " --new"
+	}
+	return ""
 }
 
 // partly says what to do about a sequence that one of its stores has lost, "" where it has one. Its

@@ -290,7 +290,7 @@ func explainPool(err error, verb string) error {
 	case err == nil || errors.As(err, &f):
 		return err
 	case errors.As(err, &overlap):
-		return overlapping(overlap, verb, "")
+		return overlapping(overlap, verb, nil)
 	case errors.As(err, &inUse):
 		return stillInUse(inUse)
 	case errors.As(err, &option):

@@ -181,7 +181,7 @@ func warnOfCounters(ctx context.Context, s store.Store, cmd *cobra.Command) erro
 	if err != nil || len(sequences)+len(documents) > 0 {
 		return err
 	}
-	ui.PrintWarning(cmd.ErrOrStderr(), "%s", hinter{cmd}.compose("this store has no counter: counters of an earlier store are not in this one. If there were any, create each again before anything is started: "+
+	ui.PrintWarning(cmd.ErrOrStderr(), "%s", hinter{cmd: cmd}.compose("this store has no counter: counters of an earlier store are not in this one. If there were any, create each again before anything is started: "+
 		"firn series create NAME --kind sequence --first N, with N above every number in use; firn series create NAME --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out"))
 	return nil
 }
@@ -219,7 +219,11 @@ func explainCreating(l *config.Leasing, ctx context.Context, s store.Store, err 
 		}
 	}
 	if errors.As(err, &overlap) {
-		return overlapping(overlap, verb, open.FreeBeside(ctx, s, l.Pool, opts))
+		e := open.CrowdedBeside(ctx, s, l.Pool, opts)
+		if e != nil && !hasRoom(e) && overlap.Layout != overlap.Other.Layout {
+			e = open.CrowdedBeside(ctx, s, l.Pool, &pool.Options{Layout: overlap.Other.Layout, MayRepeat: opts.MayRepeat})
+		}
+		return overlapping(overlap, verb, e)
 	}
 	return explainPool(err, verb)
 }
@@ -345,65 +349,4 @@ func (l *poolLine) created(out io.Writer, at string, asJSON bool) error {
 	}
 	_, err := fmt.Fprintf(out, "pool %q %s in %s: layout %s, workers %s; ids start %s\n", l.Pool, verb, at, l.Layout, l.Workers, l.startText())
 	return err
-}
-
-// overlapping says how two pools are kept from making equal ids. Free are workers that no pool has,
-// "" where that is not known or there are none.
-func overlapping(e *pool.OverlapError, verb, free string) error {
-	other, name := phrase.ShellWord(e.Other.Name), phrase.ShellWord(e.Pool)
-	if f := notGivenUp(e, verb); f != nil {
-		return f
-	}
-	if verb == "set" {
-		return crowdedSet(e)
-	}
-	repeat := fmt.Sprintf("Only if their ids never meet in one table, queue or cache: --may-repeat %s", other)
-	if e.Same != "" && e.Other.Workers() < 2 {
-		return ui.Failed("%w", e).Hint("to never repeat an id of %s: use --pool %s, or give %s workers that no pool has: --workers A-B. To see which are taken: firn pool ls. %s", other, other, name, repeat)
-	}
-	if e.Same == "" {
-		return ui.Failed("%w", e).Hint("to never repeat an id of %s: use --pool %s. %s", other, other, repeat)
-	}
-	apart := fmt.Sprintf("firn pool %s %s --workers %d-%d", verb, name, e.Other.Last+1, e.Other.Layout.Workers()-1)
-	if free != "" {
-		apart = fmt.Sprintf("firn pool %s %s --workers %s", verb, name, free)
-	} else if middle := e.Other.First + e.Other.Workers()/2; e.Other.Last == e.Other.Layout.Workers()-1 {
-		apart = fmt.Sprintf("firn pool set %s --workers %d-%d; firn pool %s %s --workers %d-%d",
-			other, e.Other.First, middle-1, verb, name, middle, e.Other.Last)
-		if e.Layout != e.Other.Layout {
-			// By another layout the same bits are of another time, so the workers that the other
-			// pool gives up stay its own.
-			apart += fmt.Sprintf(" --layout %s, because pool %s had every worker, and a pool of another layout cannot have one of them", phrase.ShellWord(layoutName(e.Other.Layout)), other)
-		}
-	}
-	return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both use workers %s", e.Pool, e.Other.Name, e.Same), e)).
-		Hint("to never repeat an id of %s: use --pool %s, or give each its own workers (%s). %s", other, other, apart, repeat)
-}
-
-// crowdedSet says where a pool finds more workers when those that it asks for are another's.
-func crowdedSet(e *pool.OverlapError) error {
-	f := ui.Failed("%w", e).Hint("take workers that no other pool has; to see which those have: firn pool ls")
-	if e.Layout != e.Other.Layout {
-		f = f.Hint("%s has another layout, so its workers stay its own, also those that it gives up", phrase.ShellWord(e.Other.Name))
-	}
-	return f
-}
-
-// notGivenUp says how a pool gets workers that another one does not lease any more, and has
-// not given up; nil if the other one leases them. To take them now is refused, so no hint
-// says that.
-func notGivenUp(e *pool.OverlapError, verb string) error {
-	if e.Leased() {
-		return nil
-	}
-	other := phrase.ShellWord(e.Other.Name)
-	if e.Other.GivingUp != "" && e.Layout == e.Other.Layout {
-		return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which has not given up workers %s yet", e.Pool, e.Other.Name, e.Same), e)).
-			Hint("run this command again when %s has given them up; this ends that, or says what it waits for: firn pool set %s --workers %d-%d", other, other, e.Other.First, e.Other.Last)
-	}
-	f := ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q, which had workers %s with another layout", e.Pool, e.Other.Name, e.Same), e))
-	if verb == "set" {
-		return f.Hint("take workers that no pool ever had: %s does not get these", phrase.ShellWord(e.Pool))
-	}
-	return f.Hint("take workers that no pool ever had, or the layout of %s, which is: --layout %s", other, phrase.ShellWord(layoutName(e.Other.Layout)))
 }

@@ -300,7 +300,7 @@ func TestStoreMoved(t *testing.T) {
 			want = 0
 		}
 		text := firn(there, want, args...)
-		recover := strings.Index(text, "hint: only if the other store is gone for good: stop all processes that use this one, then: firn store recover --store ")
+		recover := strings.Index(text, "hint: only if the other store no longer exists: stop all processes that use this one, then: firn store recover --store ")
 		moved := strings.Index(text, "hint: only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover --store ")
 		use := strings.Index(text, "hint: if the other store is still there, use that one")
 		if !strings.Contains(text, `pool "default" belongs to another store`) || use < 0 || recover < use || moved < recover {
@@ -334,7 +334,7 @@ func TestStoreMoved(t *testing.T) {
 		t.Error(text)
 	}
 	if text := firn(there, ui.ExitUsage, "store", "recover", "--numbers", "100"); !strings.Contains(text, "if that one is in use, now or later, both make the same ids") ||
-		!strings.Contains(text, "nobody can confirm: Are all processes stopped, and is the store that this one is a copy of gone for good?") {
+		!strings.Contains(text, "nobody can confirm: Are all processes stopped, and is the store that this one is a copy of lost?") {
 		t.Error(text)
 	}
 	firn(there, ui.ExitUsage, "store", "recover", "--moved", "--yes", "--outage", "10m")

@@ -58,7 +58,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
 		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
-		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; wait until then",
+		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then: for its outage budget a process makes ids while it does not reach the store",
 			early.Pool, early.StartsAt.UTC().Format(time.RFC3339))
 		return ui.Failed("%w", ui.Rename(text, err)).HintFlag("wait", "to wait until then: --wait %s", phrase.Duration(left))
 	case errors.As(err, &layout):
@@ -92,7 +92,7 @@ func otherStore(err error, e *store.OtherStoreError, at string) *ui.Failure {
 	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
 	return ui.Failed("%w", ui.Rename(text, err)).
 		Hint("if the other store is still there, use that one: two stores with the same records make the same ids").
-		Hint("only if the other store is gone for good: stop all processes that use this one, then: %s", remedy.Recover(at, !strings.HasPrefix(e.What, "pool "))).
+		Hint("only if the other store no longer exists: stop all processes that use this one, then: %s", remedy.Recover(at, !strings.HasPrefix(e.What, "pool "))).
 		Hint("only if this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache: the same command").
 		Hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", remedy.StoreFlag(at))
 }

@@ -323,7 +323,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 	if err != nil {
 		return err
 	}
-	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}}, hinter{cmd}}
+	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}}, hinter{cmd: cmd}}
 	if one == nil {
 		return withStore(cmd, func(st store.Store) error {
 			if err := d.learnKind(cmd.Context(), s, st); err != nil {
@@ -379,12 +379,16 @@ func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
 	if err != nil {
 		return err
 	}
-	f := ui.Failed("%w", ui.Rename(fmt.Sprintf("the store has no series %q", d.Name), &sequence.MissingError{Name: d.Name}))
+	lost, err := open.MayHaveLost(ctx, st)
+	if err != nil {
+		return err
+	}
+	f := ui.Failed("%w", ui.Rename(fmt.Sprintf("the store has no series %q", d.Name), &sequence.MissingError{Name: d.Name, MayBeLost: lost}))
 	if near != "" {
 		f.Hint("to use the counter that is there, write its name: %s", near)
 	}
 	name := phrase.ShellWord(d.Name)
 	return f.Hint("to list all: firn series ls").
-		Hint("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name).
-		Hint("only if it never existed: firn series create %s --kind sequence; or with texts: firn series create %s --pattern PATTERN", name, name)
+		HintOtherKind("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name).
+		HintOtherKind("only if it never existed: firn series create %s --kind sequence%s; or with texts: firn series create %[1]s --pattern PATTERN%[2]s", name, asNew(lost))
 }

@@ -65,7 +65,7 @@ Without NAME the command creates all series of firn.yaml that the store does not
 			}
 			err = d.create(cmd)
 			if exists(err) {
-				return seriesExists(fmt.Sprintf("the %s %s is", d.Kind, d.Name), "firn series show "+phrase.ShellWord(d.Name))
+				return d.thereAlready(err)
 			}
 			return err
 		},
@@ -104,7 +104,7 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 	if err != nil {
 		return nil, err
 	}
-	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}, Listed: one != nil}, hinter{cmd}}
+	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}, Listed: one != nil}, hinter{cmd: cmd}}
 	if d.Kind, err = s.kindToCreate(name, one); err != nil {
 		return nil, err
 	}
@@ -241,11 +241,26 @@ func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
 			return f
 		}
-		if err := otherKind(ctx, st, d.Name, d.Kind); err != nil {
+		if err := d.otherKind(ctx, st); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// thereAlready is the error of creating a series that is there, and says where it differs.
+func (d *drawing) thereAlready(err error) error {
+	var document *document.ExistsError
+	if !errors.As(err, &document) || document.Info.Pattern == d.Options.Document.Pattern {
+		return seriesExists(fmt.Sprintf("the %s %s is", d.Kind, d.Name), "firn series show "+phrase.ShellWord(d.Name))
+	}
+	f := ui.Failed("the document %s is there already, with the pattern %s, not %s", d.Name, document.Info.Pattern, d.Options.Document.Pattern)
+	if d.Listed {
+		f.Hint("to draw from it: write pattern: %q for %s in firn.yaml", document.Info.Pattern, d.Name)
+	} else {
+		f.HintOtherKind("to draw from it: firn next %s", phrase.ShellWord(d.Name))
+	}
+	return f.Hint("to have texts of another pattern, give the series another name. In the pattern of a document that is there only the width of the counter can change: firn series set --help")
 }
 
 // seriesExists is the error of creating a series that is there, be it as it is to be: a

@@ -51,7 +51,7 @@ pattern when they start again.`,
 
 // setStep changes how many numbers of a sequence are reserved at a time.
 func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
-	if err := onlyFor(cmd, d, config.Document, "firn series set %s --cache N", "pattern", "zone"); err != nil {
+	if err := onlyFor(cmd, d, config.Document, "the only setting of a sequence that changes is its cache: firn series set %s --cache N", "pattern", "zone"); err != nil {
 		return err
 	}
 	if !cmd.Flags().Changed("cache") {
@@ -77,7 +77,7 @@ func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
 func onlyFor(cmd *cobra.Command, d *drawing, kind, instead string, flags ...string) error {
 	for _, name := range flags {
 		if cmd.Flags().Changed(name) {
-			return ui.Bad("--%s is for series of kind %s, and %s is a %s", name, kind, d.Name, d.Kind).Hint(instead, phrase.ShellWord(d.Name))
+			return ui.Bad("--%s is for series of kind %s, and %s is a %s", name, kind, d.Name, d.Kind).HintOtherKind(instead, phrase.ShellWord(d.Name))
 		}
 	}
 	return nil

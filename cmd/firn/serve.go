@@ -55,7 +55,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 			if err := noPoolVariables(); err != nil {
 				return err
 			}
-			o.hints, o.json = hinter{cmd}, wantsJSON(cmd)
+			o.hints, o.json = hinter{cmd: cmd}, wantsJSON(cmd)
 			return o.run(cmd)
 		},
 	}

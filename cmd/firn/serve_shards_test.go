@@ -17,7 +17,7 @@ import (
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/console"
 	"github.com/firn-id/firn/server/daemon"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // movesServer is one between whose databases shards move.
@@ -83,7 +83,7 @@ func consoleOf(t *testing.T, flags ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(console.Handler(srv, &console.Options{Shards: daemon.WatchShards(func() []shard.Server { return servers }), Every: 300 * time.Millisecond}))
+	s := httptest.NewServer(console.Handler(srv, &console.Options{Shards: daemon.WatchShards(func() []topology.Server { return servers }), Every: 300 * time.Millisecond}))
 	t.Cleanup(s.Close)
 	return s.URL + "/"
 }

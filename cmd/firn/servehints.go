@@ -134,7 +134,7 @@ func seriesFailures(cmd *cobra.Command, err error) error {
 		if moved != nil {
 			one.Series = moved.Series
 		}
-		all, errs = append(all, &drawing{one.Series, hinter{cmd}}), append(errs, err)
+		all, errs = append(all, &drawing{one.Series, hinter{cmd: cmd}}), append(errs, err)
 	}
 	return failedTogether(all, errs)
 }
@@ -150,7 +150,7 @@ func joined(err error) []error {
 // seriesFailure is an error of a series, with its name and what can be done about it.
 func seriesFailure(cmd *cobra.Command, e *daemon.SeriesError) error {
 	var f *ui.Failure
-	if !errors.As((&drawing{e.Series, hinter{cmd}}).explain(e.Err), &f) {
+	if !errors.As((&drawing{e.Series, hinter{cmd: cmd}}).explain(e.Err), &f) {
 		return e
 	}
 	named := &daemon.SeriesError{Series: e.Series, Err: f.Err}
@@ -160,7 +160,7 @@ func seriesFailure(cmd *cobra.Command, e *daemon.SeriesError) error {
 // movedFailure says how a server comes back to the store that it had. It offers nothing first
 // that begins anew.
 func movedFailure(cmd *cobra.Command, e *daemon.MovedError) error {
-	next := &drawing{e.Series, hinter{cmd}}
+	next := &drawing{e.Series, hinter{cmd: cmd}}
 	var f *ui.Failure
 	var one *daemon.SeriesError
 	explained := error(nil)

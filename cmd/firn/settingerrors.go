@@ -116,7 +116,7 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 		}
 		return f.Hint("with the pattern of this document: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", path, phrase.ShellWord(pattern.Series))
 	case errors.As(err, &there):
-		return f.Hint("firn next %s, without --kind and not in firn.yaml, draws from the %s; a series of kind %s needs another name", there.Series, there.Have, there.Kind)
+		return otherKindHints(f, there)
 	case errors.As(err, &keys):
 		return keysFailure(err, keys)
 	case errors.As(err, &none):
@@ -199,4 +199,14 @@ func noDefault(err error, e *open.DefaultStoreError) *ui.Failure {
 	}
 	return f.Hint("one store for all containers: --store %s, or another server", serverStore).
 		Hint("only if all processes that make these ids are on this host, in containers that mount one directory of the host as /ids: --store sqlite:/ids/ids.db")
+}
+
+// otherKindHints says how to draw from the counter that the store has by a name.
+func otherKindHints(f *ui.Failure, e *config.CounterError) *ui.Failure {
+	if strings.HasPrefix(e.From, "--") {
+		f.HintOtherKind("to draw from the %s: firn next %s", e.Have, phrase.ShellWord(e.Series))
+	} else {
+		f.Hint("to draw from the %s: write kind: %[1]s for %s in firn.yaml", e.Have, e.Series)
+	}
+	return f.Hint("to have a %s, give it another name", e.Kind)
 }

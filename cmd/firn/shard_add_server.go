@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsAddServer() *cobra.Command {
@@ -47,7 +47,7 @@ func addShardServers(cmd *cobra.Command, args, roles []string) error {
 	}
 	var added serverFlag
 	for _, arg := range args {
-		named := func(s shard.Server) bool { return s.Name == arg }
+		named := func(s topology.Server) bool { return s.Name == arg }
 		if at := slices.IndexFunc(servers, named); at >= 0 && !slices.ContainsFunc(added.servers, named) {
 			added.servers = append(added.servers, servers[at])
 		} else if err := added.Set(arg); err != nil {
@@ -73,7 +73,7 @@ func addShardServers(cmd *cobra.Command, args, roles []string) error {
 
 // withServers are servers and those that are added, and the names of these. One that
 // firn.yaml has already is meant as it is given.
-func withServers(servers, added []shard.Server) (all []shard.Server, names []string) {
+func withServers(servers, added []topology.Server) (all []topology.Server, names []string) {
 	isAdded := map[string]bool{}
 	for _, s := range added {
 		isAdded[s.Name] = true
@@ -87,7 +87,7 @@ func withServers(servers, added []shard.Server) (all []shard.Server, names []str
 	return append(all, added...), names
 }
 
-func printAddition(cmd *cobra.Command, a *setup.Addition, added []shard.Server) error {
+func printAddition(cmd *cobra.Command, a *setup.Addition, added []topology.Server) error {
 	isNew := map[string]bool{}
 	for _, s := range a.Plan.Servers {
 		isNew[s.Server.Name] = true

@@ -14,8 +14,8 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsAdopt() *cobra.Command {
@@ -72,7 +72,7 @@ func (o *shardsAdopt) run(cmd *cobra.Command) error {
 	return o.adopt(ctx, cmd, servers)
 }
 
-func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []topology.Server) error {
 	opened, err := setup.Open(ctx, servers, !o.dryRun)
 	if err != nil {
 		return setupFailure(err)

@@ -14,12 +14,12 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsApply() *cobra.Command {
@@ -199,7 +199,7 @@ func conflictFailure(err error) error {
 }
 
 // apply applies the plan, the canary first.
-func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migrate.Plan, servers []shard.Server) error {
+func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migrate.Plan, servers []topology.Server) error {
 	var done atomic.Int64
 	show := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
 	o.options.Done = func(migrate.Result) { done.Add(1) }

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // leaveMoves leaves out shards whose move is not finished, and says which. The other copy would not get
 // the file: if a file changes a table, nothing can go to that copy any more. With moving, the shards get
 // their files all the same. It reports whether any shard is left out.
-func leaveMoves(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *migrate.Plan, moving bool) (bool, error) {
+func leaveMoves(ctx context.Context, cmd *cobra.Command, servers []topology.Server, plan *migrate.Plan, moving bool) (bool, error) {
 	var shards []int64
 	for _, w := range plan.Work {
 		shards = append(shards, w.Shard)
@@ -37,7 +37,7 @@ func leaveMoves(ctx context.Context, cmd *cobra.Command, servers []shard.Server,
 		}
 		left = true
 		ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished, so no file is applied there now; first, %s",
-			move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+			move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 		for _, n := range f.Shards {
 			plan.Left = append(plan.Left, migrate.Left{Shard: n, Why: fmt.Sprintf("its move from %s to %s is not finished", f.Source, f.Target)})
 		}

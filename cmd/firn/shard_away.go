@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file says what to do about a server that does not answer. It may be back in a
@@ -31,7 +31,7 @@ func addressFailure(err error) error {
 
 // awayServer is the server of an error that is only that it does not answer, or "".
 func awayServer(err error) string {
-	var of *shard.ServerError
+	var of *topology.ServerError
 	if !errors.As(err, &of) || !of.Away() {
 		return ""
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file says how moves stand that a signal has broken off.
@@ -30,18 +30,18 @@ const answerTime = 20 * time.Second
 
 // sayBrokenOff says how the moves of shards stand, or all moves, what is safe, and what to
 // type next.
-func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, again string) {
+func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards []int64, again string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
 	moves, err := move.Moves(ctx, servers)
-	var away *shard.ServerError
+	var away *topology.ServerError
 	if errors.As(err, &away) {
 		ui.PrintWarning(cmd.ErrOrStderr(), "server %s does not say how far it is", away.Server)
 	}
 	moves = slices.DeleteFunc(moves, func(f move.Move) bool {
 		return shards != nil && !slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 	})
-	ui.PrintNote(cmd.ErrOrStderr(), "%s", strings.TrimSuffix(hinter{cmd}.compose(brokenText(moves, shards, again)), "\n"))
+	ui.PrintNote(cmd.ErrOrStderr(), "%s", strings.TrimSuffix(hinter{cmd: cmd}.compose(brokenText(moves, shards, again)), "\n"))
 }
 
 // notBegun is the error of a command that has only looked so far. Where a signal ended it, it says
@@ -49,14 +49,14 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []shard.Serve
 func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 	if err != nil && ctx.Err() != nil {
 		ui.PrintNote(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s",
-			hinter{cmd}.compose("To see the moves that are under way: firn shard status"))
+			hinter{cmd: cmd}.compose("To see the moves that are under way: firn shard status"))
 	}
 	return err
 }
 
 // warnNowhere says which shards no server serves after a move that has failed, and returns the
 // moves that let them go. The error says that a server could not be asked.
-func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64) (waiting []move.Move, err error) {
+func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards []int64) (waiting []move.Move, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	moves, err := move.Moves(ctx, servers)

@@ -12,10 +12,10 @@ import (
 	"github.com/firn-id/firn/doctor"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsDoctor() *cobra.Command {
@@ -79,7 +79,7 @@ const cleanDo = "to remove it: firn shard doctor --clean"
 
 // servedTwice says whether two servers serve one shard, or one serves what it has given away.
 func servedTwice(seen []*check.Server) bool {
-	views := make(map[string]*shard.View)
+	views := make(map[string]*topology.View)
 	for _, s := range seen {
 		if s.Err == nil {
 			views[s.Name] = s.View
@@ -99,7 +99,7 @@ func cleanLater(found []check.Finding) {
 }
 
 // cleanShards removes what is left of moves, a line for each, and says which moves it leaves.
-func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Server) error {
 	if _, err := mapOf(ctx, servers); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 	for _, f := range moves {
 		if f.Fresh() {
 			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
-				move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+				move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []shard.Server
 
 // otherGenerators are functions that make ids in the schemas of shards, beside firn's, on the
 // servers that answer.
-func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.Server) []check.Finding {
+func otherGenerators(ctx context.Context, servers []topology.Server, seen []*check.Server) []check.Finding {
 	var found []check.Finding
 	for i, s := range servers {
 		if seen[i].Err != nil {
@@ -151,7 +151,7 @@ func otherGenerators(ctx context.Context, servers []shard.Server, seen []*check.
 
 // ofMoves is what is wrong with moves, and which shards wait for theirs. Where one of the servers
 // cannot be asked, nobody can say what is left of moves.
-func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding, waiting []int64, err error) {
+func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Finding, waiting []int64, err error) {
 	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return nil, nil, err
@@ -199,7 +199,7 @@ func ofMoves(ctx context.Context, servers []shard.Server) (found []check.Finding
 }
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {
-	p := &findings{cmd: cmd, out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd}}
+	p := &findings{cmd: cmd, out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd: cmd}}
 	states := map[check.Level]doctor.State{check.Bad: doctor.Bad, check.Warn: doctor.Warning}
 	for _, f := range found {
 		where := "cluster"

@@ -11,9 +11,9 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsAbort() *cobra.Command {
@@ -108,7 +108,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd: cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || errors.As(err, new(*move.SurplusError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
@@ -131,7 +131,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 
 // arrived says which shards abort has left in their moves, because they have changed over. Where
 // there is no other, nothing was given up, which is an error.
-func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards, ended []int64) error {
+func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards, ended []int64) error {
 	moves, err := move.Moves(ctx, servers)
 	if err != nil {
 		return moveFailure(err)
@@ -152,7 +152,7 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 		return notes[0]
 	}
 	for _, f := range notes {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd}.line(f))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd: cmd}.line(f))
 	}
 	if len(ended) == 0 && len(notes) > 0 {
 		return ui.Failed("no move was given up")
@@ -162,9 +162,9 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 
 // askToDrop says which copies are dropped, and asks. It refuses before anything is done where one of the shards
 // has no old copy that may be dropped. It returns the copies that are in no move any more.
-func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, servers []shard.Server, shards []int64, jobs []move.Job) ([]move.OldCopy, error) {
+func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards []int64, jobs []move.Job) ([]move.OldCopy, error) {
 	var drops []string
-	say := func(on shard.Server, all []int64) error {
+	say := func(on topology.Server, all []int64) error {
 		bytes, err := check.CopyBytes(ctx, on, all)
 		copies := "copy of shard "
 		if len(all) > 1 {
@@ -195,7 +195,7 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, servers 
 		if err := c.Check(ctx, servers, o.options.DropRowsOf); err != nil {
 			return nil, moveFailure(err)
 		}
-		on := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == c.Server })
+		on := slices.IndexFunc(servers, func(s topology.Server) bool { return s.Name == c.Server })
 		if err := say(servers[on], []int64{c.Shard}); err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsExec() *cobra.Command {
@@ -97,7 +98,7 @@ func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) er
 }
 
 // openPools makes a pool for each server.
-func openPools(ctx context.Context, servers []shard.Server, connections int) (map[string]*pgxpool.Pool, error) {
+func openPools(ctx context.Context, servers []topology.Server, connections int) (map[string]*pgxpool.Pool, error) {
 	pools := make(map[string]*pgxpool.Pool, len(servers))
 	for _, s := range servers {
 		config, err := pgxpool.ParseConfig("")
@@ -164,7 +165,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 		}
 		if g.Err != nil {
 			failures++
-			away = away || (&shard.ServerError{Err: g.Err}).Away()
+			away = away || (&topology.ServerError{Err: g.Err}).Away()
 			var pg *pgconn.PgError
 			if errors.As(g.Err, &pg) {
 				refused = refused || !o.write && pg.Code == "25006"

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // abandon ends moves whose other server is gone for good.
@@ -41,7 +41,7 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 
 // agreeGone asks whether the server that --gone names is gone for good. Nobody is asked about
 // what would be refused.
-func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers []shard.Server, asked shardNumbers, list string) error {
+func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers []topology.Server, asked shardNumbers, list string) error {
 	if o.yes {
 		return nil
 	}
@@ -57,12 +57,12 @@ func goneFailure(err error) *ui.Failure {
 	f := ui.Failed("%w", err)
 	var elsewhere *move.ElsewhereError
 	var answers *check.AnswersError
-	var of *shard.ServerError
+	var of *topology.ServerError
 	var pg *pgconn.PgError
 	switch {
 	case lacksRight(err):
 		return moveFailure(err)
-	case errors.As(err, &answers) && errors.Is(answers.Err, shard.ErrNoShards):
+	case errors.As(err, &answers) && errors.Is(answers.Err, topology.ErrNoCluster):
 		return f.Hint("%s", addressHint(answers.Server, answers.Err)).Hint("if server %s is lost, and this database was made in its place: run the same command without the address of server %[1]s in --server and in firn.yaml", answers.Server)
 	case errors.As(err, &answers) && answers.Err != nil:
 		return f.Hint("%s", addressHint(answers.Server, answers.Err))
@@ -83,7 +83,7 @@ func goneFailure(err error) *ui.Failure {
 // addressHint is what to do about a server that answers, and does not say what it serves: it runs,
 // or something else runs at its address.
 func addressHint(server string, err error) string {
-	if (&shard.ServerError{Server: server, Err: err}).Answered() && awayServer(&shard.ServerError{Server: server, Err: err}) == "" {
+	if (&topology.ServerError{Server: server, Err: err}).Answered() && awayServer(&topology.ServerError{Server: server, Err: err}) == "" {
 		return fmt.Sprintf("correct the address of server %s, or its password: --server %[1]s=postgres://USER@HOST/DATABASE, or in firn.yaml. Then run the same command again", server)
 	}
 	return fmt.Sprintf("wait until server %s serves, or correct its address: --server %[1]s=postgres://USER@HOST/DATABASE, or in firn.yaml. Then run the same command again", server)

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestShardsMoveBrokenOff has a move that waits broken off: it says how it stands and what
@@ -232,9 +232,9 @@ func TestShardsReopenIncomplete(t *testing.T) {
 // TestGoneFailure: what was overtaken by a mover is run again.
 func TestGoneFailure(t *testing.T) {
 	for code, hint := range map[string]string{"ID002": "run it again", "ID007": "run it again"} {
-		f := goneFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code}})
+		f := goneFailure(&topology.ServerError{Server: "a", Err: &pgconn.PgError{Code: code}})
 		if len(f.Hints) != 1 || !strings.HasSuffix(f.Hints[0].Text, hint) && !strings.Contains(f.Hints[0].Text, hint+";") {
-			t.Errorf("%s: %q", code, f.Hints)
+			t.Errorf("%s: %+v", code, f.Hints)
 		}
 	}
 }
@@ -242,9 +242,9 @@ func TestGoneFailure(t *testing.T) {
 // TestMoveFailure: what belongs to the role that began a move, only that role ends.
 func TestMoveFailure(t *testing.T) {
 	for code, want := range map[string]string{"42501": "in the same command give these addresses instead, with the role that began the move, or a superuser: --server SERVER=postgres://SUPERUSER@HOST/DATABASE", "2BP01": "drop it there"} {
-		f := moveFailure(&shard.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
+		f := moveFailure(&topology.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
 		if len(f.Hints) != 1 || f.Hints[0].Text != want {
-			t.Errorf("%s: %q", code, f.Hints)
+			t.Errorf("%s: %+v", code, f.Hints)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestMoveFailure(t *testing.T) {
 func TestAdoptFailure(t *testing.T) {
 	f := adoptFailure(&setup.CountError{Found: 1, Highest: 5, Keys: "mod", Count: 3})
 	if len(f.Hints) != 1 || !strings.HasPrefix(f.Hints[0].Text, "--count 6, ") || !strings.Contains(f.Error(), "there is a shard 5, so there are at least 6 shards, and not 3") {
-		t.Errorf("%s: %q", f, f.Hints)
+		t.Errorf("%s: %+v", f, f.Hints)
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -105,7 +105,7 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 	if o.bounds == "" {
 		return nil
 	}
-	if o.wish.Keys != shard.Range {
+	if o.wish.Keys != topology.Range {
 		return ui.Bad("--bounds is for --keys-by range").Hint("--keys-by range --bounds %s", phrase.ShellWord(o.bounds))
 	}
 	data, err := os.ReadFile(o.bounds)
@@ -128,7 +128,7 @@ func (o *shardsInit) run(cmd *cobra.Command) error {
 	return o.init(ctx, cmd, servers)
 }
 
-func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []topology.Server) error {
 	opened, err := setup.Open(ctx, servers, !o.dryRun)
 	if err != nil {
 		return setupFailure(err)
@@ -307,4 +307,4 @@ func sqlWord(name string) string {
 }
 
 // serverURL is how a server is reached, without secrets.
-func serverURL(s shard.Server) string { return open.Redact(s.Config.ConnString()) }
+func serverURL(s topology.Server) string { return open.Redact(s.Config.ConnString()) }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsLs() *cobra.Command {
@@ -57,17 +57,17 @@ without --partial.`,
 
 // A shardLine is a shard as --json prints it.
 type shardLine struct {
-	Shard  int64       `json:"shard"`
-	Schema string      `json:"schema"`
-	Server string      `json:"server,omitempty"`
-	State  shard.State `json:"state"`
-	Term   int64       `json:"term"`
-	Why    string      `json:"why,omitempty"`
+	Shard  int64          `json:"shard"`
+	Schema string         `json:"schema"`
+	Server string         `json:"server,omitempty"`
+	State  topology.State `json:"state"`
+	Term   int64          `json:"term"`
+	Why    string         `json:"why,omitempty"`
 }
 
 // newShardLine says of a shard that is on a server which has not answered that nobody knows.
-func newShardLine(m *shard.Map, r shard.Route) shardLine {
-	if r.State != shard.StateOpen && slices.Contains(m.Missing, r.Server) {
+func newShardLine(m *topology.Map, r topology.Route) shardLine {
+	if r.State != topology.StateOpen && slices.Contains(m.Missing, r.Server) {
 		r.State, r.Why = unknownState, "server "+r.Server+" does not say"
 	}
 	return shardLine(r)
@@ -75,4 +75,4 @@ func newShardLine(m *shard.Map, r shard.Route) shardLine {
 
 // unknownState is the state of a shard that only a server knows which has not been asked, does not
 // answer, or refuses to.
-const unknownState shard.State = "unknown"
+const unknownState topology.State = "unknown"

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsMove() *cobra.Command {
@@ -96,7 +96,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 	if o.to == "" {
 		return ui.Bad("--to is missing").Hint("firn shard move %s --to SERVER", list)
 	}
-	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.to }) {
+	if !slices.ContainsFunc(servers, func(s topology.Server) bool { return s.Name == o.to }) {
 		return o.unnamed(o.to, servers)
 	}
 	jobs, err := move.Jobs(ctx, servers, shards, o.to)
@@ -123,7 +123,7 @@ func inJobs(jobs []move.Job) (all []int64) {
 }
 
 // find are the servers, and the shards of a list.
-func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) ([]shard.Server, []int64, error) {
+func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) ([]topology.Server, []int64, error) {
 	var asked shardNumbers
 	if err := asked.Set(list); err != nil {
 		return nil, nil, ui.Bad("%w", err).Hint("firn shard %s 17, or 17-40,99", cmd.Name())
@@ -133,7 +133,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		return nil, nil, err
 	}
 	for name := range o.options.Addresses {
-		if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(servers, func(s topology.Server) bool { return s.Name == name }) {
 			return nil, nil, unknownServer(name, servers)
 		}
 	}
@@ -155,7 +155,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 }
 
 // unnamed is the error of a server that the command does not know. It may be in the cluster.
-func (o *shardsMove) unnamed(name string, servers []shard.Server) error {
+func (o *shardsMove) unnamed(name string, servers []topology.Server) error {
 	if !slices.Contains(o.members, name) {
 		return unknownServer(name, servers)
 	}
@@ -165,7 +165,7 @@ func (o *shardsMove) unnamed(name string, servers []shard.Server) error {
 
 // jobsFailure is an error of [move.Jobs]. Where the shard is in another move, it names the commands
 // that end that one, by where the shard is now.
-func (o *shardsMove) jobsFailure(ctx context.Context, servers []shard.Server, err error) *ui.Failure {
+func (o *shardsMove) jobsFailure(ctx context.Context, servers []topology.Server, err error) *ui.Failure {
 	var under *move.UnderwayError
 	if !errors.As(err, &under) {
 		return moveFailure(err)
@@ -194,7 +194,7 @@ func (o *shardsMove) jobsFailure(ctx context.Context, servers []shard.Server, er
 
 // oneWay is the move of a shard, where it is not free to go to either server: its two copies are not
 // alike any more, or one of the servers knows nothing of the move. Else it is nil.
-func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Move {
+func oneWay(ctx context.Context, servers []topology.Server, n int64) *move.Move {
 	moves, _ := move.Moves(ctx, servers)
 	for _, f := range moves {
 		if slices.Contains(f.Parted, n) || f.Phase == move.HalfLeft && slices.Contains(f.Shards, n) {
@@ -206,7 +206,7 @@ func oneWay(ctx context.Context, servers []shard.Server, n int64) *move.Move {
 }
 
 // mapOf is what all servers say of their shards.
-func mapOf(ctx context.Context, servers []shard.Server) (*shard.Map, error) {
+func mapOf(ctx context.Context, servers []topology.Server) (*topology.Map, error) {
 	m, _, err := check.ReadMap(ctx, servers)
 	if errors.As(err, new(*check.StandbyError)) {
 		err = addressFailure(err)

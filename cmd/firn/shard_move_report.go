@@ -14,9 +14,9 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A movedLine is a shard that has moved, as --json prints it.
@@ -38,7 +38,7 @@ func newMovedLine(m move.Moved, from, to string) movedLine {
 
 // A carried is what became of shards that were to move.
 type carried struct {
-	servers []shard.Server
+	servers []topology.Server
 	shards  []int64
 	list    string // those of them that are in moves
 	again   string // the command
@@ -63,11 +63,11 @@ func (o *shardsMove) report(ctx context.Context, cmd *cobra.Command, c carried) 
 	case wantsJSON(cmd):
 		return nil
 	case len(c.moved) == 0:
-		_, err = fmt.Fprint(out, "there is nothing to do: they are there\n", hinter{cmd}.compose(c.left(ctx, o.to == "")))
+		_, err = fmt.Fprint(out, "there is nothing to do: they are there\n", hinter{cmd: cmd}.compose(c.left(ctx, o.to == "")))
 	case o.to == "":
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the other copy: firn shard abort %s; to go there again: firn shard move %[1]s --to %s", c.list, c.moved[0].From)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd: cmd}.compose(fmt.Sprintf("To drop the other copy: firn shard abort %s; to go there again: firn shard move %[1]s --to %s", c.list, c.moved[0].From)))
 	default:
-		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd}.compose(fmt.Sprintf("To drop the old copy: firn shard finish %s; to go back to it: firn shard revert %[1]s", c.list)))
+		_, err = fmt.Fprintf(out, "\n%s\n", hinter{cmd: cmd}.compose(fmt.Sprintf("To drop the old copy: firn shard finish %s; to go back to it: firn shard revert %[1]s", c.list)))
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func moveFailure(err error) *ui.Failure {
 	case errors.Is(err, move.ErrNoMember):
 		return f.Hint("to make it one of the cluster: firn shard add-server NAME=postgres://USER@HOST/DATABASE")
 	case ofCopy(err):
-		var of *shard.ServerError
+		var of *topology.ServerError
 		errors.As(err, &of)
 		return f.Hint("%s. Then, to see what comes next: firn shard status", check.ReopenCopy(of.Server))
 	case errors.As(err, &pg) && pg.Code == "ID008" && !ofChange(err):
@@ -201,7 +201,7 @@ func moveFailure(err error) *ui.Failure {
 // ofCopy reports whether a server has refused because it is a copy: to go on, or to give up, helps
 // only when it was reopened.
 func ofCopy(err error) bool {
-	var of *shard.ServerError
+	var of *topology.ServerError
 	var pg *pgconn.PgError
 	return errors.As(err, &of) && errors.As(of.Err, &pg) && pg.Code == "ID003"
 }

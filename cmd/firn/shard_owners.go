@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file says what to do about servers whose schema firn belongs to different roles: programs are
@@ -41,7 +41,7 @@ func ownerAddress(server, role string) string {
 }
 
 // otherOwners warns of servers whose schema firn belongs to another role than that of most servers.
-func otherOwners(ctx context.Context, servers []shard.Server) (found []check.Finding) {
+func otherOwners(ctx context.Context, servers []topology.Server) (found []check.Finding) {
 	owners := setup.Owners(ctx, servers)
 	odd, most := setup.Odd(owners)
 	for _, name := range odd {

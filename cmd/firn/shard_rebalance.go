@@ -14,9 +14,9 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/rebalance"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsRebalance() *cobra.Command {
@@ -77,7 +77,7 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return notBegun(ctx, cmd, err)
 	}
-	if o.Drain != "" && !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == o.Drain }) {
+	if o.Drain != "" && !slices.ContainsFunc(servers, func(s topology.Server) bool { return s.Name == o.Drain }) {
 		return unknownServer(o.Drain, servers)
 	}
 	if !o.dry {
@@ -92,7 +92,7 @@ func (o *shardsRebalance) run(ctx context.Context, cmd *cobra.Command) error {
 
 // even brings to their ends the moves that are under way, and then makes a new plan and
 // carries it out.
-func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers []topology.Server) error {
 	if err := o.goOn(ctx, cmd, servers); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers 
 
 // members are the servers that were named, as far as they are in the cluster. All of
 // those have to be there: nobody evens out what is not seen.
-func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
+func members(ctx context.Context, cmd *cobra.Command) ([]topology.Server, error) {
 	servers, err := shardServers(cmd)
 	if err != nil {
 		return nil, err
@@ -120,17 +120,17 @@ func members(ctx context.Context, cmd *cobra.Command) ([]shard.Server, error) {
 	if len(m.Missing) > 0 {
 		return nil, ui.Failed("server %s is in the cluster, and is not named", strings.Join(m.Missing, ", ")).Hint("--server %s=postgres://..., or in firn.yaml", m.Missing[0])
 	}
-	return slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool {
+	return slices.DeleteFunc(slices.Clone(servers), func(s topology.Server) bool {
 		if slices.Contains(m.Servers, s.Name) {
 			return false
 		}
-		ui.PrintWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd}.compose("firn shard add-server "+s.Name))
+		ui.PrintWarning(cmd.ErrOrStderr(), "server %s is not in the cluster, and gets no shards; to take it in: %s", s.Name, hinter{cmd: cmd}.compose("firn shard add-server "+s.Name))
 		return true
 	}), nil
 }
 
 // goOn brings moves that are under way to their ends; with --dry-run it says what comes first.
-func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers []shard.Server) error {
+func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers []topology.Server) error {
 	if !o.dry {
 		var left []move.Move
 		err := o.show(ctx, cmd, func() (moved []rebalance.Moved, err error) {
@@ -149,19 +149,19 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 			o.sayStays(cmd, []move.Move{f})
 			continue
 		}
-		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 	}
 	return nil
 }
 
 func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 	for _, f := range left {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd: cmd}.compose(nextText(f)))
 	}
 }
 
 // carry does what is planned, or with --dry-run says what speaks against it.
-func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []shard.Server, p *rebalance.Plan) error {
+func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []topology.Server, p *rebalance.Plan) error {
 	obstacles, notes, err := p.Check(ctx, servers, &o.Options)
 	if err != nil {
 		return moveFailure(err)

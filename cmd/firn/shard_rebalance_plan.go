@@ -15,12 +15,12 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/rebalance"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // planned returns the shards that would move.
-func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, servers []shard.Server) (*rebalance.Plan, error) {
+func (o *shardsRebalance) planned(ctx context.Context, cmd *cobra.Command, servers []topology.Server) (*rebalance.Plan, error) {
 	show := ui.ShowLine(o.By == rebalance.Rate, cmd.ErrOrStderr(), func(elapsed time.Duration) string {
 		return fmt.Sprintf("counting rows that are written: %s of %s", elapsed.Round(time.Second), o.Sample)
 	})

@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file says what to do about a server that answers, and refuses. It runs, and is not lost: what
@@ -55,7 +55,7 @@ func (h hinter) addresses(text string) string {
 var notOfRole = []string{"user", "role", "password", "passfile", "sslpassword"}
 
 // addressAs is the address of a server with the name of another role, and without a password.
-func addressAs(s shard.Server, role string) string {
+func addressAs(s topology.Server, role string) string {
 	u, err := url.Parse(s.Config.ConnString())
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") { // it was written in another form
 		u = &url.URL{Scheme: "postgres", Path: "/" + s.Config.Database, RawQuery: url.Values{"host": {s.Config.Host}, "port": {strconv.Itoa(int(s.Config.Port))}}.Encode()}
@@ -91,12 +91,12 @@ const lookAgain = otherRole + ": firn shard status " + asSuperuser
 // refusalHint is the only thing to do about an error with which a server refuses the connection, or
 // says that it knows nothing of shards; else empty.
 func refusalHint(err error) string {
-	var of *shard.ServerError
+	var of *topology.ServerError
 	var pg *pgconn.PgError
 	if do := check.AddressDo(err); do != "" {
 		return do + "; then run the same command again"
 	}
-	if errors.Is(err, shard.ErrNoShards) || errors.Is(err, setup.ErrNoCluster) {
+	if errors.Is(err, topology.ErrNoCluster) || errors.Is(err, setup.ErrNoCluster) {
 		return "if no server is in a cluster yet: firn shard init --count N; else, to see which server is in none, and why: firn shard doctor"
 	}
 	if !errors.As(err, &of) || !errors.As(of.Err, &pg) {
@@ -113,7 +113,7 @@ func refusalHint(err error) string {
 
 // passwordHint says where the password comes from that a server has refused: one in the address
 // counts more than PGPASSWORD, and that more than ~/.pgpass.
-func passwordHint(err *shard.ServerError) string {
+func passwordHint(err *topology.ServerError) string {
 	var connect *pgconn.ConnectError
 	if !errors.As(err, &connect) || connect.Config == nil || connect.Config.Password == "" {
 		return "set the password of server " + err.Server + " in ~/.pgpass or PGPASSWORD, or correct the user in its address"
@@ -132,7 +132,7 @@ func passwordHint(err *shard.ServerError) string {
 }
 
 // serverCure is what to do about the error of one server among others, or empty.
-func serverCure(err *shard.ServerError) string {
+func serverCure(err *topology.ServerError) string {
 	if err.Away() {
 		return "start it, or check its address"
 	}
@@ -142,7 +142,7 @@ func serverCure(err *shard.ServerError) string {
 // unseen says which moves nobody can name, because a server refuses to say, or is empty. Where a
 // server is away, or one of the moves says so, that is told already.
 func unseen(moves []move.Move, err error) string {
-	var of *shard.ServerError
+	var of *topology.ServerError
 	if !errors.As(err, &of) || of.Away() || !lacksRight(err) {
 		return ""
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsRemoveServer() *cobra.Command {
@@ -59,7 +59,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 		return err
 	}
 	ctx := cmd.Context()
-	at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+	at := slices.IndexFunc(servers, func(s topology.Server) bool { return s.Name == name })
 	switch {
 	case at >= 0 && gone:
 		if err := check.ConfirmGone(ctx, servers[at]); err != nil {
@@ -104,7 +104,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 
 // copiesLeft returns the shards of which a server has old copies, and refuses the server unless somebody wants
 // to keep them there: rows of them may be nowhere else.
-func copiesLeft(ctx context.Context, servers []shard.Server, name string, keep bool) ([]int64, error) {
+func copiesLeft(ctx context.Context, servers []topology.Server, name string, keep bool) ([]int64, error) {
 	old, err := move.OldCopies(ctx, servers, func(int64) bool { return true })
 	if err != nil {
 		return nil, setupFailure(err)
@@ -126,7 +126,7 @@ func copiesLeft(ctx context.Context, servers []shard.Server, name string, keep b
 }
 
 // inNoMove refuses a server that a move is not finished of.
-func inNoMove(ctx context.Context, servers []shard.Server, name string, gone bool) error {
+func inNoMove(ctx context.Context, servers []topology.Server, name string, gone bool) error {
 	moves, err := move.Moves(ctx, servers)
 	if lacksRight(err) {
 		owners := setup.Owners(ctx, servers)

@@ -15,11 +15,11 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsReopen() *cobra.Command {
@@ -92,7 +92,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(servers, func(s shard.Server) bool { return s.Name == name }) {
+	if !slices.ContainsFunc(servers, func(s topology.Server) bool { return s.Name == name }) {
 		return unknownServer(name, servers)
 	}
 	if o.margin < time.Second || o.margin > mostMargin {
@@ -135,7 +135,7 @@ func (o *shardsReopen) options() setup.ReopenOptions {
 }
 
 // check returns the error with which what is planned would be refused, or nil.
-func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *setup.Reopening) error {
+func (o *shardsReopen) check(ctx context.Context, servers []topology.Server, plan *setup.Reopening) error {
 	if len(o.shards.ranges) > 0 && len(plan.Shards)+len(plan.Left) == 0 {
 		f := ui.Failed("server %s has no copy of shard %s", plan.Server, &o.shards)
 		if len(o.gone) != 1 {
@@ -148,7 +148,7 @@ func (o *shardsReopen) check(ctx context.Context, servers []shard.Server, plan *
 
 // reopen does what is planned, if the servers still say what they said then: the
 // answer may have taken long.
-func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []shard.Server, plan *setup.Reopening) error {
+func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers []topology.Server, plan *setup.Reopening) error {
 	var done atomic.Int64
 	p := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Shards)), &done)
 	defer p.Stop()
@@ -169,7 +169,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 }
 
 // unknownServer is the error of a name that no server has.
-func unknownServer(name string, servers []shard.Server) error {
+func unknownServer(name string, servers []topology.Server) error {
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = s.Name
@@ -179,8 +179,8 @@ func unknownServer(name string, servers []shard.Server) error {
 
 // lookFailure is an error of [setup.LookReopen] with what to do about it.
 func (o *shardsReopen) lookFailure(name string, err error) error {
-	var stray *shard.StrayError
-	var of *shard.ServerError
+	var stray *topology.StrayError
+	var of *topology.ServerError
 	var answers *check.AnswersError
 	var refuses *setup.RefusesError
 	var missing *setup.AwayError
@@ -263,8 +263,8 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	if nothing != nil {
 		return ui.Failed("%w", err).Hint("%s", backHint(nothing.MovedTo)).Hint("if it has neither, the rows are lost")
 	}
-	if !errors.As(err, new(*shard.ServerError)) {
-		err = &shard.ServerError{Server: plan.Server, Err: err}
+	if !errors.As(err, new(*topology.ServerError)) {
+		err = &topology.ServerError{Server: plan.Server, Err: err}
 	}
 	var rights *setup.RightsError
 	if errors.As(err, &rights) {

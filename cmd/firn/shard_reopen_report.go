@@ -11,8 +11,8 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A reopening is a plan as it is printed.
@@ -23,13 +23,13 @@ func (r *reopening) print(w io.Writer) {
 	if len(r.Shards) > 0 {
 		fmt.Fprintf(w, "%s to be opened on server %s: %s\n", phrase.Plural(len(r.Shards), "shard"), r.Server, shortNumbers(r.Shards))
 	}
-	why := make(map[string][]shard.Row)
+	why := make(map[string][]topology.Row)
 	var whys []string
 	for _, l := range r.Left {
 		if why[l.Why] == nil {
 			whys = append(whys, l.Why)
 		}
-		why[l.Why] = append(why[l.Why], shard.Row{Shard: l.Shard})
+		why[l.Why] = append(why[l.Why], topology.Row{Shard: l.Shard})
 	}
 	for _, text := range whys {
 		reason := text
@@ -52,7 +52,7 @@ func (r *reopening) print(w io.Writer) {
 func (r *reopening) printNowhere(cmd *cobra.Command) {
 	nowhere, _ := r.StillServed()
 	for _, f := range nowhere {
-		ui.PrintNote(cmd.ErrOrStderr(), "%s; %s", f.Text, hinter{cmd}.compose(f.Do))
+		ui.PrintNote(cmd.ErrOrStderr(), "%s; %s", f.Text, hinter{cmd: cmd}.compose(f.Do))
 	}
 }
 
@@ -75,7 +75,7 @@ func (r *reopening) twice() error {
 }
 
 // shortNumbers are the numbers of rows, which are in order, as 0-9,12.
-func shortNumbers(rows []shard.Row) string {
+func shortNumbers(rows []topology.Row) string {
 	var n shardNumbers
 	for _, row := range rows {
 		if last := len(n.ranges) - 1; last >= 0 && n.ranges[last].last == row.Shard-1 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -19,7 +19,7 @@ import (
 // A serverFlag is the value of --server: NAME=URL, as often as there are servers. In
 // a variable they stand one after the other with spaces between.
 type serverFlag struct {
-	servers []shard.Server
+	servers []topology.Server
 	said    []string // as they were given
 }
 
@@ -35,7 +35,7 @@ func (f *serverFlag) Set(text string) error {
 	}
 	for _, word := range words {
 		name, url, ok := strings.Cut(word, "=")
-		if !ok && shard.CheckServerName(word) == nil {
+		if !ok && topology.CheckServerName(word) == nil {
 			return fmt.Errorf("%q has no address: %s", word, serverForm)
 		}
 		if !ok || strings.Contains(name, ":") {
@@ -45,7 +45,7 @@ func (f *serverFlag) Set(text string) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(f.servers, func(other shard.Server) bool { return other.Name == name }) {
+		if slices.ContainsFunc(f.servers, func(other topology.Server) bool { return other.Name == name }) {
 			return fmt.Errorf("%s is there twice", name)
 		}
 		f.servers, f.said = append(f.servers, s), append(f.said, word)
@@ -60,7 +60,7 @@ func addServers(cmd *cobra.Command) {
 
 // shardServers are the servers of the flag, or else of firn.yaml, in the order in
 // which they stand there. There is at least one.
-func shardServers(cmd *cobra.Command) ([]shard.Server, error) {
+func shardServers(cmd *cobra.Command) ([]topology.Server, error) {
 	if flag, ok := cmd.Flags().Lookup("server").Value.(*serverFlag); ok && len(flag.servers) > 0 {
 		return flag.servers, nil
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsStatus() *cobra.Command {
@@ -56,9 +56,9 @@ of it changes over. With --watch the exit code is 0. firn shard doctor looks clo
 				return err
 			}
 			if watch {
-				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd})
+				return watchStatus(ctx, cmd.OutOrStdout(), servers, wantsJSON(cmd), hinter{cmd: cmd})
 			}
-			st := lookPatiently(ctx, servers, hinter{cmd})
+			st := lookPatiently(ctx, servers, hinter{cmd: cmd})
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ type status struct {
 }
 
 // lookStatus looks at servers. With an earlier look it says what was written since.
-func lookStatus(ctx context.Context, servers []shard.Server, before *status, hints hinter) *status {
+func lookStatus(ctx context.Context, servers []topology.Server, before *status, hints hinter) *status {
 	st := &status{hints: hints}
 	asked := make(chan []move.Move, 1)
 	go func() {
@@ -117,7 +117,7 @@ const (
 )
 
 // lookPatiently looks again where nothing may be wrong but that a shard changes over just now.
-func lookPatiently(ctx context.Context, servers []shard.Server, hints hinter) *status {
+func lookPatiently(ctx context.Context, servers []topology.Server, hints hinter) *status {
 	for looks := 1; ; looks++ {
 		st := lookStatus(ctx, servers, nil, hints)
 		changing := slices.ContainsFunc(st.moves, func(f move.Move) bool { return f.Phase == move.Between })
@@ -134,7 +134,7 @@ func lookPatiently(ctx context.Context, servers []shard.Server, hints hinter) *s
 
 // together is what is wrong with the cluster as a whole.
 func (st *status) together() []check.Finding {
-	views := make(map[string]*shard.View)
+	views := make(map[string]*topology.View)
 	for _, s := range st.seen {
 		if s.Err == nil {
 			views[s.Name] = s.View
@@ -163,7 +163,7 @@ const watchEvery = 2 * time.Second
 
 // watchStatus prints what it sees again and again, until somebody ends it, which is no
 // failure.
-func watchStatus(ctx context.Context, out io.Writer, servers []shard.Server, asJSON bool, hints hinter) error {
+func watchStatus(ctx context.Context, out io.Writer, servers []topology.Server, asJSON bool, hints hinter) error {
 	next := time.NewTicker(watchEvery)
 	defer next.Stop()
 	terminal := ui.IsTerminal(out) && !asJSON

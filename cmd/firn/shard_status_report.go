@@ -9,9 +9,9 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A serverLine is a server as --json prints it.
@@ -42,7 +42,7 @@ func newServerLine(s *check.Server) serverLine {
 	l.ClockOffset = s.Offset.Seconds()
 	for _, row := range s.Shards {
 		switch {
-		case row.State == shard.StateMoved:
+		case row.State == topology.StateMoved:
 			l.Moved++
 		case row.Serves():
 			l.Serves++
@@ -160,7 +160,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 			continue
 		}
 		text := serverText(s)
-		if do := serverCure(&shard.ServerError{Server: s.Name, Err: s.Err}); do != "" {
+		if do := serverCure(&topology.ServerError{Server: s.Name, Err: s.Err}); do != "" {
 			text += "; " + st.hints.compose(do)
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", check.Bad, text); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsWhere() *cobra.Command {
@@ -102,7 +102,7 @@ func (o *shardsWhere) run(ctx context.Context, cmd *cobra.Command, args []string
 	return err
 }
 
-func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Map, error) {
+func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*topology.Map, error) {
 	if o.file == "" {
 		return askMap(ctx, cmd)
 	}
@@ -110,7 +110,7 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Ma
 	if err != nil {
 		return nil, ui.Failed("%w", err).Hint("firn shard ls --map --json > %s", phrase.ShellWord(o.file))
 	}
-	m := new(shard.Map)
+	m := new(topology.Map)
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, ui.Bad("%s: %s", o.file, phrase.WithoutPackage(err.Error())).Hint("firn shard ls --map --json > %s", phrase.ShellWord(o.file))
 	}
@@ -118,7 +118,7 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*shard.Ma
 }
 
 // find finds the shard in the map.
-func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error) {
+func (o *shardsWhere) find(cmd *cobra.Command, m *topology.Map) (*whereLine, error) {
 	line := &whereLine{Key: o.key}
 	number := o.shard
 	switch {
@@ -132,11 +132,11 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *shard.Map) (*whereLine, error)
 			ui.PrintWarning(cmd.ErrOrStderr(), "the time of %d is to come, %s: it may be of another layout", o.id, line.Time)
 		}
 		if parts.Time.Sub(m.Layout.Epoch()) < time.Second { // no generator was there yet
-			ui.PrintWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shard where --shard %[1]d", o.id)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "%d was read as an id, of shard %d, and no id is that old; %s", o.id, number, hinter{cmd: cmd}.compose(fmt.Sprintf("to see where shard %d is: firn shard where --shard %[1]d", o.id)))
 		}
 	case cmd.Flags().Changed("key"):
 		var err error
-		var wrong *shard.KeyError
+		var wrong *topology.KeyError
 		if number, err = m.Keys.Shard(o.key); errors.As(err, &wrong) {
 			return nil, ui.Bad("%w", err)
 		} else if err != nil {

@@ -39,7 +39,7 @@ The store does not know any more which ids were made. So firn store recover star
 ids of all its pools above everything that a process may have made, and takes every
 worker from its process: no ids for the longest outage budget, 5m or --outage or what a
 pool was created with, and 10s more. No clock says how far a counter had come, so
-sequences, tickets and documents leave out --numbers N, and continue at once. N is a count: at least
+sequences and documents leave out --numbers N, and continue at once. N is a count: at least
 the highest number in use less the highest that the store still knows as granted, which the
 command prints of sequences. A sequence over k stores moves on by k times N.
 
@@ -73,7 +73,7 @@ nothing used the old one since the copy was made, and the old one is gone.`,
 		phrase.Duration(pool.DefaultOutage)+", or what firn.yaml says if that is more)")
 	addNumbers(cmd)
 	cmd.Flags().BoolVar(&r.moved, "moved", false, "the store was moved on purpose, nothing used the old one since the copy, and the old one is gone")
-	cmd.Flags().BoolVar(&r.lost, "lost", false, "the SQLite file is gone for good, with all its copies, and was not moved: create an empty one")
+	cmd.Flags().BoolVar(&r.lost, "lost", false, "the SQLite file and all its copies are lost, and it was not moved: create an empty one")
 	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask: all processes are stopped, and no other copy of the store will be used")
 	return cmd
 }
@@ -98,7 +98,7 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	r.hints, r.url = hinter{cmd}, set.StoreURL().Text
+	r.hints, r.url = hinter{cmd: cmd}, set.StoreURL().Text
 	if r.numbers, err = numbersOf(cmd); err != nil {
 		return err
 	}
@@ -133,6 +133,9 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 
 // plan returns what the recovery does to a store with these contents.
 func (r *recovering) plan(ctx context.Context, c *recovery.Contents) (*recovery.Plan, error) {
+	if err := r.numbers.checkUse(c, r.url); err != nil {
+		return nil, err
+	}
 	p, err := c.Plan(ctx, &recovery.Options{Outage: r.outage, Numbers: r.numbers.all, Each: r.numbers.each})
 	if err == nil {
 		return p, nil
@@ -226,11 +229,11 @@ func (r *recovering) confirm(ctx context.Context, cmd *cobra.Command, p *recover
 	switch {
 	case r.lost:
 		flags = " --lost"
-		question = "Are all processes stopped, and is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?"
+		question = "Are all processes stopped, and are the file and all its copies lost: not moved, and not on a volume that is not mounted?"
 	case r.path != "": // a server has one address, and a file may have been copied
 		question = "Are all processes stopped, and will no other copy of the file be used?"
 	case p.CopyOf != nil:
-		question = "Are all processes stopped, and is the store that this one is a copy of gone for good? Or is this a copy on purpose, and its ids never meet those of the other store?"
+		question = "Are all processes stopped, and is the store that this one is a copy of lost? Or is this a copy on purpose, and its ids never meet those of the other store?"
 	}
 	return ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn store recover%s%s%s --yes", remedy.StoreFlag(r.url), flags, r.numbers.flags()))
 }
@@ -258,7 +261,7 @@ func (r *recovering) explain(w io.Writer, p *recovery.Plan, now time.Time) error
 		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.CopyOf.What, p.CopyOf.Want)
 		say("only where this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache, both may be used")
 	}
-	why := fmt.Sprintf("%s of outage budget and %s of clock error. --outage, if some process had a longer budget", phrase.Duration(p.Pause-recovery.ClockError), phrase.Duration(recovery.ClockError))
+	why := fmt.Sprintf("%s, the longest outage budget that a process may have had (for so long a process may make ids while it does not reach the store), and %s of clock error. If a process had a longer budget: --outage", phrase.Duration(p.Pause-recovery.ClockError), phrase.Duration(recovery.ClockError))
 	until := now.Add(p.Pause).UTC().Format(time.RFC3339)
 	if p.HasPools() {
 		say("pools: %s. Every worker is taken from its process", phrase.List(poolNames(p.Contents)))
@@ -270,14 +273,13 @@ func (r *recovering) explain(w io.Writer, p *recovery.Plan, now time.Time) error
 		say("series: %s. Each leaves out %s, and continues at once", phrase.List(series), r.numbers.text(series))
 	}
 	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
-	for _, text := range givenSince(p.Contents) {
-		say("%s. %s", text, howFar)
+	if given := givenSince(p.Contents); len(given) > 0 {
+		say("%s. %s", strings.Join(given, "; "), howFar)
 	}
 	for _, u := range p.UsedUp {
 		say("series %s has no number left %s: %s", u.Series, untilText(u), lastText(u))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return ui.PrintNote(w, "%s", strings.TrimSuffix(b.String(), "\n"))
 }
 
 // explainFile says what becomes of the file.
@@ -387,10 +389,9 @@ type acceptedLine struct {
 
 // move accepts that the pools and the counters are in this store now.
 func (r *recovering) move(ctx context.Context, cmd *cobra.Command, s store.Store, c *recovery.Contents) error {
-	_, err := fmt.Fprintf(cmd.ErrOrStderr(), `%s is accepted as the place of its pools and counters:
+	err := ui.PrintNote(cmd.ErrOrStderr(), `%s is accepted as the place of its pools and counters:
   - pools: %s. Series: %s. Nothing else changes, and ids and numbers start at once
-  - if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved
-`, fromurl.Redact(r.url), phrase.List(poolNames(c)), phrase.List(c.Series()))
+  - if any process used the old store after the copy was made, ids and numbers repeat: then leave out --moved`, fromurl.Redact(r.url), phrase.List(poolNames(c)), phrase.List(c.Series()))
 	if err == nil && !r.yes {
 		err = ui.MustAsk(ctx, cmd, "Was the store moved on purpose, has nothing used the old one since the copy, and is the old one gone?",
 			fmt.Sprintf("firn store recover%s --moved%s --yes", remedy.StoreFlag(r.url), r.numbers.flags()))

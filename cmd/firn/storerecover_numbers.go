@@ -95,6 +95,15 @@ func (n skipped) text(series []string) string {
 	return fmt.Sprintf("%s numbers (%s)", phrase.Count(n.all), strings.Join(own, ", "))
 }
 
+// checkUse refuses numbers that nothing would leave out.
+func (n skipped) checkUse(c *recovery.Contents, url string) error {
+	if n.all == 0 || len(c.Series()) > 0 {
+		return nil
+	}
+	return ui.Bad("--numbers: the store has no sequence and no document, so no number would be left out; nothing was done").
+		Hint("leave out --numbers: firn store recover%s. A counter that the store has lost is created again above its last number: firn series create --help", remedy.StoreFlag(url))
+}
+
 // explain says what to type where the numbers to leave out cannot be meant.
 func (n skipped) explain(err error, c *recovery.Contents, url, flags string) error {
 	var none *recovery.NumbersError
@@ -126,13 +135,18 @@ const (
 	howFar      = "To find N, take the highest number of each in your rows, add what was given and not stored, and subtract what the store says was granted"
 )
 
-// givenSince says up to where, and when, each sequence was last granted numbers as far as the
-// store knows. How many were given since nobody can estimate: what is lost is often the hour in
+// givenSince says up to where, and of a sequence when, each series was last granted numbers as far
+// as the store knows. How many were given since nobody can estimate: what is lost is often the hour in
 // which most was drawn.
 func givenSince(c *recovery.Contents) (texts []string) {
 	for _, i := range c.Sequences {
 		if i.Err == nil && !i.At.IsZero() {
 			texts = append(texts, fmt.Sprintf("sequence %s was last granted numbers, up to %d, at %s", i.Name, int64(i.Granted), i.At.UTC().Format(time.RFC3339)))
+		}
+	}
+	for _, i := range c.Documents {
+		if i.Text != "" {
+			texts = append(texts, fmt.Sprintf("document %s was last granted numbers, up to %d (%s)", i.Name, i.Count, i.Text))
 		}
 	}
 	return texts
@@ -180,6 +194,7 @@ type restoredCounter struct {
 	Kind    string `json:"kind"`
 	By      int64  `json:"raised_by,string"`
 	Through string `json:"through,omitempty"` // of a document: the last period that was raised
+	Text    string `json:"text,omitempty"`    // of a document: the last text that may have been given out
 	Granted int64  `json:"granted,string,omitempty"`
 }
 
@@ -189,9 +204,17 @@ func countersOf(r recovery.Result) (all []restoredCounter) {
 		all = append(all, restoredCounter{Series: one.Series, Kind: config.Sequence, By: one.By, Granted: int64(one.Info.Granted)})
 	}
 	for _, one := range r.Documents {
-		all = append(all, restoredCounter{Series: one.Series, Kind: config.Document, By: one.By, Through: one.Through})
+		all = append(all, restoredCounter{Series: one.Series, Kind: config.Document, By: one.By, Through: one.Through, Text: one.Text})
 	}
 	return all
+}
+
+// above says above which text a document goes on; "" where it has given out none.
+func (c restoredCounter) above() string {
+	if c.Text == "" {
+		return ""
+	}
+	return "; it goes on above " + c.Text
 }
 
 func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
@@ -205,10 +228,10 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":
-			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in each period up to %s\n", c.Series, c.By, c.Through)
+			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in each period up to %s%s\n", c.Series, c.By, c.Through, c.above())
 			errs = append(errs, err)
 		default:
-			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out\n", c.Series, c.By)
+			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out%s\n", c.Series, c.By, c.above())
 			errs = append(errs, err)
 		}
 	}

@@ -89,7 +89,7 @@ func TestRestored(t *testing.T) {
 	if err := os.Rename(path+".backup", path); err != nil {
 		t.Fatal(err)
 	}
-	refused("has forgotten what it acknowledged", " (if the store has sequences, tickets or documents, add --numbers N, with N more than any of them can have given out since the state that is in the store now; add --outage if any process had an outage budget of more than 5 min)", "firn: hint: only if the original and every other copy are gone for good: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
+	refused("has forgotten what it acknowledged", " (if the store has sequences or documents, add --numbers N, with N more than any of them can have given out since the state that is in the store now; add --outage if any process had an outage budget of more than 5 min)", "firn: hint: only if the original and every other copy no longer exist: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
 
 	if _, errs, code := called(t, "store", "recover"); code != ui.ExitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
@@ -136,11 +136,11 @@ func TestRestoredWithoutFile(t *testing.T) {
 	}
 	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || remedy.IsFile(path) ||
 		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH") ||
-		!strings.Contains(errs, "and was not moved: firn store recover --store sqlite:"+path+" --lost (add --outage if any") {
+		!strings.Contains(errs, "and it was not moved: firn store recover --store sqlite:"+path+" --lost (add --outage if any") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--lost"); code != ui.ExitUsage || remedy.IsFile(path) ||
-		!strings.Contains(errs, "is the file gone for good, with all its copies: not moved, and not on a volume that is not mounted?") || !strings.Contains(errs, " --lost --yes\n") {
+		!strings.Contains(errs, "are the file and all its copies lost: not moved, and not on a volume that is not mounted?") || !strings.Contains(errs, " --lost --yes\n") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	out, errs, code := called(t, "store", "recover", "--lost", "--yes", "--json")

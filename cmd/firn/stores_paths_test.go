@@ -148,7 +148,7 @@ func TestCopiedStores(t *testing.T) {
 	} {
 		for _, want := range []string{
 			"if the original is still there, use that one", "only if you moved the file here yourself, it is no copy and no backup",
-			"only if the original and every other copy are gone for good: stop all processes that use this one, then: firn store recover --store " + url,
+			"only if the original and every other copy no longer exist: stop all processes that use this one, then: firn store recover --store " + url,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("not %q in\n%s", want, text)
@@ -221,7 +221,7 @@ func TestHintsKeepTheStore(t *testing.T) {
 		t.Fatal(errs)
 	}
 	_, errs, code := called(t, "pool", "ls", "--store", "sqlite:"+filepath.Join(dir, "mistyped.db"))
-	lost, never := strings.Index(errs, "only if the file is gone for good"), strings.Index(errs, "only if there never was one")
+	lost, never := strings.Index(errs, "only if the file and all its copies are lost"), strings.Index(errs, "only if there never was one")
 	if code == 0 || !strings.Contains(errs, "two stores make the same ids") || lost < 0 || never < lost {
 		t.Errorf("a store that is not there: exit code %d, %s", code, errs)
 	}

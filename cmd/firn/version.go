@@ -101,7 +101,7 @@ type runningLine struct {
 func printRunning(out io.Writer, workers []workerLine, asJSON bool) error {
 	var lines []runningLine
 	for _, w := range workers {
-		if w.State != string(pool.WorkerFree) {
+		if w.State == string(pool.WorkerHeld) || w.State == string(pool.WorkerUnknown) {
 			lines = append(lines, runningLine{w.Pool, w.Worker, w.Name, cmp.Or(w.Version, "-")})
 		}
 	}

@@ -39,7 +39,8 @@ func newWorkerLs() *cobra.Command {
 		Long: `List the workers that were ever held, of one pool, or without --pool of all pools of the
 store: who holds each or held it last, when it falls free if its holder does not write
 again, and its horizon, the last instant of which it may have issued ids. The next holder
-of the worker starts above that.
+of the worker starts above that. A worker that nobody holds is free; it is unusable while its
+horizon is ahead.
 
 A store without a clock (etcd, ZooKeeper) does not record when a holder last wrote. There
 the state is unknown for every worker that was not given back, also if its holder died: a
@@ -113,7 +114,7 @@ func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 		return
 	}
 	f := otherStore(other, other, at)
-	ui.WarnHinting(cmd.ErrOrStderr(), hinter{cmd}.lines(f), "%s", f)
+	ui.WarnHinting(cmd.ErrOrStderr(), hinter{cmd: cmd}.lines(f), "%s", f)
 }
 
 // poolInForce is the pool of --pool, the only one of firn.yaml, or the default.
@@ -130,7 +131,7 @@ func poolInForce(cmd *cobra.Command) (string, error) {
 type workerLine struct {
 	Pool    string  `json:"pool"`
 	Worker  int64   `json:"worker"`
-	State   string  `json:"state"`             // held, free or unknown
+	State   string  `json:"state"`             // held, free, unusable or unknown
 	Name    string  `json:"name"`              // of its holder, or of its last
 	Version string  `json:"version,omitempty"` // of firn in that process
 	Term    uint64  `json:"term"`

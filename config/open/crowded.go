@@ -77,17 +77,15 @@ func Crowded(ctx context.Context, s store.Store, err error, o *config.LeaseOptio
 	return err
 }
 
-// FreeBeside returns workers that a pool of that name could have; "" where that is not known or there
-// are none.
-func FreeBeside(ctx context.Context, s store.Store, name string, asked *pool.Options) string {
+// CrowdedBeside returns nil if a pool of that name can be created with these options beside the
+// others.
+func CrowdedBeside(ctx context.Context, s store.Store, name string, asked *pool.Options) *CrowdedError {
 	o := &config.LeaseOptions{Options: lease.Options{Layout: asked.Layout}}
 	if asked.Workers > 0 {
 		o.Workers, o.Ranged = term.Range{First: asked.First, Last: asked.First + asked.Workers - 1}, true
 	}
-	if e := crowdedBy(poolsOf(ctx, s), name, o); e != nil {
-		return e.Free
-	}
-	return ""
+	others := slices.DeleteFunc(poolsOf(ctx, s), func(p createdPool) bool { return slices.Contains(asked.MayRepeat, p.name) })
+	return crowdedBy(others, name, o)
 }
 
 // CrowdedPool returns nil if a pool of that name and layout can be created beside the others with
@@ -134,11 +132,7 @@ func crowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedE
 		if other.Repeats(name) {
 			continue
 		}
-		theirs := other.claim
-		// By another layout the same bits are of another time, which may yet come.
-		if ever, err := other.Ever(other.layout); err == nil && other.layout != l {
-			theirs = ever
-		}
+		theirs := other.taken(l)
 		if term.CouldRepeat(l, want, other.layout, theirs) {
 			if e.All = append(e.All, other.name); len(e.All) == 1 {
 				e.Other = other.info()
@@ -151,7 +145,7 @@ func crowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedE
 			theirs = whole
 		}
 		taken = append(taken, theirs)
-		if (other.layout == l || !o.Layout.IsValid()) && other.Reserved == "" && other.now.Count() > max(1, e.Big.Last-e.Big.First+1) {
+		if (other.layout == l || !o.Layout.IsValid()) && other.canHalve(all, name) && other.now.Count() > e.Big.Workers() {
 			e.Big = other.info()
 		}
 	}
@@ -172,6 +166,33 @@ func crowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedE
 		e.Free = free.String()
 	}
 	return e
+}
+
+// taken are the workers that no other pool of a layout can have.
+func (p *createdPool) taken(l firn.Layout) term.Range {
+	// By another layout the same bits are of another time, which may yet come.
+	if ever, err := p.Ever(p.layout); err == nil && p.layout != l {
+		return ever
+	}
+	return p.claim
+}
+
+// canHalve reports whether another pool of that name can have the upper half of the pool's
+// workers, once the pool has given it up.
+func (p *createdPool) canHalve(all []createdPool, name string) bool {
+	if p.Reserved != "" || p.now.Count() < 2 {
+		return false
+	}
+	_, upper := Halves(p.info())
+	return !slices.ContainsFunc(all, func(other createdPool) bool {
+		return other.name != p.name && !other.Repeats(name) && term.CouldRepeat(p.layout, upper, other.layout, other.taken(p.layout))
+	})
+}
+
+// Halves are the two halves of the workers of a pool that has at least two.
+func Halves(p pool.Info) (lower, upper term.Range) {
+	middle := p.First + p.Workers()/2
+	return term.Range{First: p.First, Last: middle - 1}, term.Range{First: middle, Last: p.Last}
 }
 
 // leaving returns the workers that a pool is giving up; "" where there are none.

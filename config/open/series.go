@@ -130,7 +130,7 @@ func lacking(ctx context.Context, d *config.Series, st store.Store) error {
 		_, err = pool.Show(ctx, st, d.Leasing.Pool)
 		return LearnCause(ctx, st, d.Leasing, err)
 	}
-	return Absent(ctx, st, d, store.Durability{})
+	return CheckCounter(ctx, st, d, store.Durability{})
 }
 
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
@@ -180,11 +180,15 @@ func AtStore(d *config.Series, url string, err error) error {
 	return &PlacedError{url, err}
 }
 
-// Absent returns an error if a store lacks the counter and nobody is about to begin it, or has
+// CheckCounter returns an error if a store lacks the counter and nobody is about to begin it, or has
 // it with other settings, so that to open it would be refused. It writes nothing.
-func Absent(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
+func CheckCounter(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
 	missing, err := fits(ctx, st, d)
 	if err != nil || !missing {
+		return err
+	}
+	lost, err := MayHaveLost(ctx, st)
+	if err != nil {
 		return err
 	}
 	var names []string
@@ -193,20 +197,20 @@ func Absent(ctx context.Context, st store.Store, d *config.Series, durability st
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
-		err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+		err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names), MayBeLost: lost})
 	} else {
 		all, failed := sequence.List(ctx, st)
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
-		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names)})
+		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names), MayBeLost: lost})
 	}
 	if !durability.NoticesLoss {
 		return Elsewhere(ctx, st, err)
 	}
 	// A file of this host begins its counters by itself, but not one that may have lost some.
-	if lost, failed := MayHaveLost(ctx, st); failed != nil || lost {
-		return errors.Join(failed, err)
+	if lost {
+		return err
 	}
 	if err := newName(ctx, st, d); err != nil || d.Kind != config.Document {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file does what an operator does once: "firn shard init --count 16 --yes ..." and
@@ -26,13 +27,13 @@ var migrations embed.FS
 // makeShards makes a cluster on the servers, and the tables of the service on each
 // shard.
 func makeShards(ctx context.Context, out io.Writer, urls map[string]string, count int64) error {
-	var servers []shard.Server
+	var servers []topology.Server
 	for _, name := range []string{"a", "b"} {
 		config, err := pgx.ParseConfig(urls[name])
 		if err != nil {
 			return err
 		}
-		servers = append(servers, shard.Server{Name: name, Config: config})
+		servers = append(servers, topology.Server{Name: name, Config: config})
 	}
 	if err := initialize(ctx, servers, count); err != nil {
 		return err
@@ -48,7 +49,7 @@ func makeShards(ctx context.Context, out io.Writer, urls map[string]string, coun
 	return err
 }
 
-func initialize(ctx context.Context, servers []shard.Server, count int64) error {
+func initialize(ctx context.Context, servers []topology.Server, count int64) error {
 	opened, err := setup.Open(ctx, servers, true)
 	if err != nil {
 		return err
@@ -63,7 +64,7 @@ func initialize(ctx context.Context, servers []shard.Server, count int64) error 
 
 // addRole makes the role that the program connects as: it may use the shards, and
 // neither own nor move them.
-func addRole(ctx context.Context, s shard.Server) error {
+func addRole(ctx context.Context, s topology.Server) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func addRole(ctx context.Context, s shard.Server) error {
 }
 
 // apply applies the SQL files, and returns how many there are.
-func apply(ctx context.Context, servers []shard.Server) (int, error) {
+func apply(ctx context.Context, servers []topology.Server) (int, error) {
 	dir, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return 0, err

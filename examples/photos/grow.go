@@ -11,21 +11,21 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/rebalance"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // grow has one more server bear its part, while all go on sharing: "firn shard
 // add-server c=..." and "firn shard rebalance".
 func grow(ctx context.Context, out io.Writer, urls map[string]string, users map[string]firn.ID) error {
-	var servers []shard.Server
+	var servers []topology.Server
 	for _, name := range slices.Sorted(maps.Keys(urls)) {
 		config, err := pgx.ParseConfig(urls[name])
 		if err != nil {
 			return err
 		}
-		servers = append(servers, shard.Server{Name: name, Config: config})
+		servers = append(servers, topology.Server{Name: name, Config: config})
 	}
 	if err := add(ctx, servers, "c"); err != nil {
 		return err
@@ -56,7 +56,7 @@ func grow(ctx context.Context, out io.Writer, urls map[string]string, users map[
 }
 
 // add makes a server one of the cluster that the others are in.
-func add(ctx context.Context, servers []shard.Server, name string) error {
+func add(ctx context.Context, servers []topology.Server, name string) error {
 	opened, err := setup.Open(ctx, servers, true)
 	if err != nil {
 		return err
@@ -69,12 +69,12 @@ func add(ctx context.Context, servers []shard.Server, name string) error {
 	if err := addition.Run(ctx); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+	i := slices.IndexFunc(servers, func(s topology.Server) bool { return s.Name == name })
 	return addRole(ctx, servers[i])
 }
 
 // rebalanceAll moves shards until servers have as many bytes, and returns how many it moved.
-func rebalanceAll(ctx context.Context, servers []shard.Server) (int, error) {
+func rebalanceAll(ctx context.Context, servers []topology.Server) (int, error) {
 	plan, err := rebalance.NewPlan(ctx, servers, nil)
 	if err != nil {
 		return 0, err

@@ -12,8 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file has this program move a shard in a process of its own, so that it can be
@@ -39,13 +39,13 @@ func asMover() error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	servers := make([]shard.Server, 2)
+	servers := make([]topology.Server, 2)
 	for i, url := range []string{o.From, o.To} {
 		config, err := pgx.ParseConfig(url)
 		if err != nil {
 			return err
 		}
-		servers[i] = shard.Server{Name: string(rune('a' + i)), Config: config}
+		servers[i] = topology.Server{Name: string(rune('a' + i)), Config: config}
 	}
 	out := json.NewEncoder(os.Stdout)
 	var last move.Phase

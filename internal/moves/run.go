@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // run moves one shard while writers write to it, and compares.
@@ -86,7 +86,7 @@ func (w *world) judge(ctx context.Context, n int64, schema, at string, writers [
 	if err := c.QueryRow(ctx, "SELECT s.state, m.batch FROM firn.shard AS s JOIN firn.move AS m ON m.shard = s.shard WHERE s.shard = $1", n).Scan(&state, &batch); err != nil {
 		return err
 	}
-	if state != string(shard.StateOpen) {
+	if state != string(topology.StateOpen) {
 		o.Problems = append(o.Problems, fmt.Sprintf("the shard is %s on %s", state, at))
 	}
 	if o.verdict, err = compare(ctx, c, schema, writers); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A world is a cluster of two servers, a with all shards and b with none.
@@ -22,14 +23,14 @@ type world struct {
 	settings
 	tb      testing.TB
 	servers map[string]*testserver.Server
-	reached map[string]shard.Server
+	reached map[string]topology.Server
 	pools   map[string]*pgxpool.Pool
 	cluster *shard.Cluster
 }
 
 // newWorld starts the servers and makes the cluster.
 func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) {
-	w := &world{settings: set, tb: tb, servers: map[string]*testserver.Server{}, reached: map[string]shard.Server{}, pools: map[string]*pgxpool.Pool{}}
+	w := &world{settings: set, tb: tb, servers: map[string]*testserver.Server{}, reached: map[string]topology.Server{}, pools: map[string]*pgxpool.Pool{}}
 	options := []string{"wal_level=logical", "max_connections=100", "max_wal_senders=20", "max_replication_slots=20", "shared_buffers=128MB"}
 	if !set.durable {
 		options = append(options, "fsync=off")
@@ -44,7 +45,7 @@ func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) 
 		if err != nil {
 			return nil, err
 		}
-		w.reached[name] = shard.Server{Name: name, Config: config}
+		w.reached[name] = topology.Server{Name: name, Config: config}
 	}
 	if err := w.makeCluster(ctx); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) 
 
 // makeCluster makes a's shards, and then adds b: so all are on a.
 func (w *world) makeCluster(ctx context.Context) error {
-	one, err := setup.Open(ctx, []shard.Server{w.reached["a"]}, true)
+	one, err := setup.Open(ctx, []topology.Server{w.reached["a"]}, true)
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (w *world) makeCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	two, err := setup.Open(ctx, []shard.Server{w.reached["a"], w.reached["b"]}, true)
+	two, err := setup.Open(ctx, []topology.Server{w.reached["a"], w.reached["b"]}, true)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func Copied(e *sqlite.CopyError) []string {
 	default:
 		texts = append(texts, "only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover"+StoreFlag("sqlite:"+e.Path)+" --moved")
 	}
-	return append(texts, "only if the original and every other copy are gone for good: stop all processes that use this one, then: "+Recover("sqlite:"+e.Path, false))
+	return append(texts, "only if the original and every other copy no longer exist: stop all processes that use this one, then: "+Recover("sqlite:"+e.Path, false))
 }
 
 // NoFile is what to do where the file of a store is not there. To recover makes no
@@ -82,5 +82,5 @@ func NoFile(url, backup string) []string {
 
 // LostForGood is what to do about a file that is lost, and of which there is no backup.
 func LostForGood(url string) string {
-	return "only if the file is gone for good, with all its copies, and was not moved: firn store recover" + StoreFlag(url) + " --lost (" + ifLonger + ")"
+	return "only if the file and all its copies are lost, and it was not moved: firn store recover" + StoreFlag(url) + " --lost (" + ifLonger + ")"
 }

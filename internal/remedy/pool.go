@@ -57,13 +57,12 @@ func Beside(e *open.CrowdedError, name string, from map[string]string) string {
 		workers = e.Leaving
 		text += fmt.Sprintf("Pool %s is giving up workers %s. First, until it says that it has: firn pool set %s --workers %s. Then, if ", e.Other.Name, e.Leaving, phrase.ShellWord(e.Other.Name), Range(e.Other))
 	case e.Big.Name != "":
-		have := e.Big
-		middle := have.First + (have.Last-have.First+1)/2
-		workers = fmt.Sprintf("%d-%d", middle, have.Last)
+		lower, upper := open.Halves(e.Big)
+		workers = upper.String()
 		if e.Big.Layout != e.Layout { // its workers are its own in every other layout
 			flag = " --layout " + phrase.ShellWord(layoutName(e.Big.Layout))
 		}
-		text += fmt.Sprintf("To have a pool of its own, pool %s has to give it workers. First: firn pool set %s --workers %d-%d. Then, if ", e.Big.Name, phrase.ShellWord(e.Big.Name), have.First, middle-1)
+		text += fmt.Sprintf("To have a pool of its own, pool %s has to give it workers. First: firn pool set %s --workers %s. Then, if ", e.Big.Name, phrase.ShellWord(e.Big.Name), lower)
 	default:
 		return text + fmt.Sprintf("No worker is left for it with this layout. Only if their ids never meet in one table, queue or cache: firn pool ensure %s --may-repeat %s%s", word, strings.Join(words, " --may-repeat "), EnsureNote(from))
 	}

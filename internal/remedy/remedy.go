@@ -21,9 +21,9 @@ func Recover(url string, counters bool) string {
 		command, note = "firn store recover --store URL", MaskedNote
 	}
 	if counters {
-		return command + " --numbers N, with N for its sequences, tickets and documents: " + n + addOutage + note
+		return command + " --numbers N, with N for its sequences and documents: " + n + addOutage + note
 	}
-	return command + " (if the store has sequences, tickets or documents, add --numbers N, with N " + n + addOutage + ")" + note
+	return command + " (if the store has sequences or documents, add --numbers N, with N " + n + addOutage + ")" + note
 }
 
 // A command that makes a pool or a store safe waits until processes of before cannot issue ids any

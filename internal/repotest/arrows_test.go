@@ -25,6 +25,7 @@ var arrows = []rule{
 	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile", "internal/phrase"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/internal/advice", ours: []string{"store"}},
 	{pkg: "store/internal/table", ours: []string{"store", "store/internal/advice"}},
+	// Only the tests of the two adapters import it. It runs whole series on their tables.
 	{pkg: "store/internal/table/tabletest", ours: []string{"store", "store/internal/table", "sequence", "document", "internal/testserver"}},
 	{pkg: "store/postgres", ours: []string{"store", "store/internal/table", "internal/trouble"}},
 	{pkg: "store/mysql", ours: []string{"store", "store/internal/table", "internal/trouble"}, third: []string{"github.com/go-sql-driver/mysql"}},
@@ -34,6 +35,7 @@ var arrows = []rule{
 	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
+	// A lease is of a pool, whose name, default and errors package pool declares.
 	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/opening", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/block", "internal/dated", "internal/nearest", "internal/record"}},
@@ -43,18 +45,21 @@ var arrows = []rule{
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
-	{pkg: "shard", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/install", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5"}},
-	{pkg: "shard/check", ours: []string{".", "shard"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/setup", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/migrate", ours: []string{".", "shard", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/move", ours: []string{".", "store", "shard", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}}, // which server opens what no move opens
-	{pkg: "shard/rebalance", ours: []string{"shard", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
+	{pkg: "shard/topology", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard", ours: []string{".", "shard/topology", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/install", ours: []string{".", "shard/topology"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard/check", ours: []string{".", "shard/topology"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/setup", ours: []string{".", "shard/topology", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/migrate", ours: []string{"shard/topology", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/move", ours: []string{"shard/topology", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/rebalance", ours: []string{"shard/topology", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
 
-	// Settings are read, and nothing is opened: of a store only its URL is looked at.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
+	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is
+	// read are the options of the packages that it imports, with their own checks and defaults;
+	// so server is below config, and knows nothing of firn.yaml.
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
 
-	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/phrase", "internal/record", "internal/term"}},
+	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/record", "internal/term"}},
 
 	// The engines of commands, for any program. Hints of errors are the command's.
 	{pkg: "recovery", ours: []string{"store", "pool", "sequence", "document", "internal/dated", "internal/record", "internal/term"}},
@@ -63,14 +68,16 @@ var arrows = []rule{
 		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
 		"internal/block", "internal/dated", "internal/phrase", "internal/record", "internal/remedy", "internal/term",
 	}, third: []string{"golang.org/x/sys/"}},
+	// Texts about pools, settings and stores, which the command and doctor have in common: it is
+	// internal because it is no interface, and not because it is low.
 	{pkg: "internal/remedy", ours: []string{".", "config", "config/open", "store", "store/open", "store/sqlite", "pool", "internal/phrase"}},
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
-		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "public", "shard", "shard/check", "shard/move",
-		"server", "server/*", "internal/block", "internal/record", "internal/nearest", "internal/phrase", "internal/term",
+		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
+		"server", "server/*", "internal/block", "internal/record", "internal/nearest", "internal/phrase",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
@@ -82,12 +89,11 @@ var arrows = []rule{
 
 	// The command is flags, one call, and what is printed. It reads no YAML, opens no store by
 	// itself, and has no record of a store and no machine. What is left of the outside: the errors
-	// of store/sqlite and its two ways to recover a file, for hints and store recover; the SQL that
-	// store setup prints, of store/mysql and store/postgres; and pgx, because shard exec and shard
-	// init run SQL of a person, and errors of PostgreSQL become hints.
+	// of store/sqlite and its two ways to recover a file, for hints and store recover; and pgx,
+	// because shard exec and shard init run SQL of a person, and errors of PostgreSQL become hints.
 	{pkg: "cmd/firn", ours: []string{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
-		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/mysql", "store/postgres", "store/sqlite",
+		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
 		"internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/remedy", "internal/takeover", "internal/ui",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
@@ -98,12 +104,15 @@ var arrows = []rule{
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
 	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	// It opens pools, so it needs the errors and the records that package pool declares. Nothing
+	// that pool imports imports it: lease and the simulation of pools run it.
 	{pkg: "internal/opening", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "internal/dated", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/phrase"},
 	{pkg: "internal/ui", ours: []string{"internal/phrase"}, third: []string{"golang.org/x/term"}},
 	{pkg: "internal/leash", third: []string{"golang.org/x/sys/"}},
+	// The engine of firn series import: as high as doctor, and internal until a program asks for it.
 	{pkg: "internal/takeover", ours: []string{".", "config", "sequence", "store", "store/open", "internal/block", "internal/phrase"}, third: []string{"github.com/go-sql-driver/mysql"}},
 	{pkg: "internal/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},
 	{pkg: "internal/*/*", ours: []string{".", "*", "*/*", "*/*/*"}, third: []string{""}},

@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
@@ -19,6 +20,16 @@ type rule struct {
 func allRules() []rule {
 	return slices.Concat(storeRules, leaseRules, clockRules, fileRules, operatorRules, poolRules, lossyRules, counterRules)
 }
+
+// allMutants are those of all rules.
+var allMutants = sync.OnceValue(func() (all []*mutant) {
+	for _, r := range allRules() {
+		for i := range r.mutants {
+			all = append(all, &r.mutants[i])
+		}
+	}
+	return all
+})
 
 var storeRules = []rule{
 	{"a Put is carried out on the version that it names, or not at all", []mutant{

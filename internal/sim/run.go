@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -23,43 +22,41 @@ type Options struct {
 // returns what they were made of and the failure with the lowest seed, or nil.
 // An error says that there is no such mutant.
 func Run(ctx context.Context, o Options) (Total, *Failure, error) {
-	draw, m, err := schedulesOf(o.Mutant, o.Pools)
+	of, err := schedulesOf(o.Mutant, o.Pools)
 	if err != nil {
 		return Total{}, nil, err
 	}
 	if o.Done == nil {
 		o.Done = new(atomic.Int64)
 	}
-	total, f := simulate(ctx, max(o.From, 1), o.N, draw, m, o.Done)
+	total, f := simulate(ctx, max(o.From, 1), o.N, of, o.Done)
 	return total, f, nil
 }
 
 // Replay runs the schedule of one seed and writes down what happens in it. It
 // returns what went wrong, or nil.
 func Replay(seed uint64, mutant string, pools bool, to io.Writer) (*Failure, error) {
-	draw, m, err := schedulesOf(mutant, pools)
+	of, err := schedulesOf(mutant, pools)
 	if err != nil {
 		return nil, err
 	}
-	return replay(seed, draw, m, to), nil
+	return replay(seed, of, to), nil
 }
 
 // schedulesOf returns how schedules are drawn that have a mutant, or none.
-func schedulesOf(name string, pools bool) (func(*rand.Rand) setup, *mutant, error) {
-	if name == "" && pools {
-		return poolSetup, &mutant{}, nil
+func schedulesOf(name string, pools bool) (source, error) {
+	switch {
+	case name == "" && pools:
+		return each(poolSetup, &mutant{}), nil
+	case name == "":
+		return product, nil
 	}
-	if name == "" {
-		return anySetup, &mutant{}, nil
-	}
-	for _, r := range allRules() {
-		for i := range r.mutants {
-			if m := &r.mutants[i]; m.name == name {
-				return m.draw, m, nil
-			}
+	for _, m := range allMutants() {
+		if m.name == name {
+			return each(m.draw, m), nil
 		}
 	}
-	return nil, nil, fmt.Errorf("there is no mutant %q", name)
+	return nil, fmt.Errorf("there is no mutant %q", name)
 }
 
 // WriteRules writes down every rule and the mutants that break it.

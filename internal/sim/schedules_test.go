@@ -25,7 +25,7 @@ func many() int {
 // is repeated, or a process left without. One seed is one schedule.
 func TestSchedules(t *testing.T) {
 	start := time.Now()
-	total, f := simulate(t.Context(), 1, many(), anySetup, &mutant{}, new(atomic.Int64))
+	total, f := simulate(t.Context(), 1, many(), product, new(atomic.Int64))
 	if err := total.Write(t.Output(), time.Since(start)); err != nil {
 		t.Error(err)
 	}
@@ -49,7 +49,7 @@ func TestMutants(t *testing.T) {
 			}
 			names[m.name] = true
 			t.Run(strings.ReplaceAll(m.name, " ", "-"), func(t *testing.T) {
-				total, f := simulate(t.Context(), 1, most, m.draw, &m, new(atomic.Int64))
+				total, f := simulate(t.Context(), 1, most, each(m.draw, &m), new(atomic.Int64))
 				switch {
 				case f == nil:
 					t.Errorf("not caught in %d schedules", total.Schedules)
@@ -89,7 +89,7 @@ func TestBelowTheFloor(t *testing.T) {
 func TestSetups(t *testing.T) {
 	for _, r := range allRules() {
 		for _, m := range r.mutants {
-			_, f := simulate(t.Context(), 1, 60, m.draw, &mutant{scene: m.scene}, new(atomic.Int64))
+			_, f := simulate(t.Context(), 1, 60, each(m.draw, &mutant{scene: m.scene}), new(atomic.Int64))
 			if f != nil {
 				t.Errorf("%s: %v", m.name, f)
 			}
@@ -102,7 +102,7 @@ func TestDeterminism(t *testing.T) {
 	for seed := uint64(1); seed <= 60; seed++ {
 		var traces [2]strings.Builder
 		for i := range traces {
-			if f := replay(seed, anySetup, &mutant{}, &traces[i]); f != nil {
+			if f := replay(seed, product, &traces[i]); f != nil {
 				t.Fatal(f)
 			}
 		}

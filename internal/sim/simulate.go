@@ -45,9 +45,27 @@ func (t *Total) add(o *Total) {
 	}
 }
 
+// A source says what the schedule of a seed is drawn by, and which mutant is in it.
+type source func(seed uint64) (draw func(*rand.Rand) setup, m *mutant)
+
+// each is the source that is the same for every seed.
+func each(draw func(*rand.Rand) setup, m *mutant) source {
+	return func(uint64) (func(*rand.Rand) setup, *mutant) { return draw, m }
+}
+
+// product are the schedules in which no rule is broken. A third of them is drawn and staged as those
+// of the mutants are, in turn: what gives a broken rule opportunity is where a whole one is tried.
+func product(seed uint64) (func(*rand.Rand) setup, *mutant) {
+	if seed%3 != 0 {
+		return anySetup, &mutant{}
+	}
+	m := allMutants()[seed/3%uint64(len(allMutants()))]
+	return m.draw, &mutant{scene: m.scene}
+}
+
 // simulate runs n schedules, of the seeds from first on, on all processors, until
 // ctx is done, and returns the first that fails. It counts them in done.
-func simulate(ctx context.Context, first uint64, n int, draw func(*rand.Rand) setup, m *mutant, done *atomic.Int64) (Total, *Failure) {
+func simulate(ctx context.Context, first uint64, n int, of source, done *atomic.Int64) (Total, *Failure) {
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // there is little to keep
 	var (
 		mu      sync.Mutex
@@ -67,6 +85,7 @@ func simulate(ctx context.Context, first uint64, n int, draw func(*rand.Rand) se
 				if k >= uint64(n) || seed > least.Load() {
 					break
 				}
+				draw, m := of(seed)
 				w := newWorld(seed, draw, m)
 				f := w.run()
 				w.total.Schedules, w.total.Lasted = 1, w.now
@@ -94,7 +113,8 @@ func simulate(ctx context.Context, first uint64, n int, draw func(*rand.Rand) se
 }
 
 // replay runs one schedule and writes down what happened.
-func replay(seed uint64, draw func(*rand.Rand) setup, m *mutant, to io.Writer) *Failure {
+func replay(seed uint64, of source, to io.Writer) *Failure {
+	draw, m := of(seed)
 	w := newWorld(seed, draw, m)
 	w.trace = to
 	fmt.Fprintf(to, "seed %d: store %s; layout %s; %d processes, leases %t, numbers %t\nrules %+v\nfaults %+v\n",

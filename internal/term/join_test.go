@@ -65,7 +65,7 @@ func TestOtherStore(t *testing.T) {
 		t.Errorf("the record says %q", p.Store)
 	}
 	x.identity = "there"
-	text := `store: pool "pool" belongs to another store: this one is there, and the record was made in here, so this is a copy, a restored dump, or was moved; use the other one, or, only if that is gone for good, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has sequences, tickets or documents, and --outage if any process had an outage budget of more than 5 min)`
+	text := `store: pool "pool" belongs to another store: this one is there, and the record was made in here, so this is a copy, a restored dump, or was moved; use the other one, or, only if that no longer exists, stop all processes that use this one, and type: firn store recover --store URL (add --numbers N if it has sequences or documents, and --outage if any process had an outage budget of more than 5 min)`
 	x.actor("c").until(term.Refused).fails(term.Refused, text)
 
 	x.identity = "here"

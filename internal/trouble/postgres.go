@@ -9,12 +9,12 @@ var postgres = map[string]string{
 	"28P01": "the server refuses the password; check user and password",
 	"3D000": "the database does not exist: check its name. Only if no program has used it under another name: CREATE DATABASE",
 	"53100": "the server's disk is full; free some space",
-	"53200": "the server is out of memory",
+	"53200": "the server is out of memory; look in its log for what uses it, then try again",
 	"53300": "the server has too many connections; close some, raise max_connections, or put PgBouncer in front",
-	"57014": "the server cancelled the statement, for example after statement_timeout",
-	"57P01": "the server is shutting down, or an administrator ended the connection",
-	"57P02": "the server ended the connection because of a crash and starts again",
-	"57P03": "the server is starting up or shutting down",
+	"57014": "the server cancelled the statement, for example after statement_timeout; try again, and raise statement_timeout for this role if it comes again",
+	"57P01": "the server is shutting down, or an administrator ended the connection; try again when the server runs (pg_isready)",
+	"57P02": "the server ended the connection because of a crash and starts again; wait until it answers (pg_isready), then try again",
+	"57P03": "the server is starting up or shutting down; wait until it answers (pg_isready), then try again. If it does not: its log says why",
 }
 
 // State is the SQLSTATE that a PostgreSQL server has answered, or "". The errors of pgx and of

@@ -44,6 +44,10 @@ type Hint struct {
 	Text   string
 	Script string // instead of text where nobody can be asked; empty: text
 	Flag   string // the hint is only for commands with this flag; empty: for all
+
+	// OtherKind says that the commands are about a series of another kind than the settings that
+	// were given, which they do not repeat.
+	OtherKind bool
 }
 
 // Hint adds a line that says what to do.
@@ -55,6 +59,12 @@ func (f *Failure) Hint(format string, args ...any) *Failure {
 // HintFlag adds a line for commands that have a flag.
 func (f *Failure) HintFlag(flag, format string, args ...any) *Failure {
 	f.Hints = append(f.Hints, Hint{Text: fmt.Sprintf(format, args...), Flag: flag})
+	return f
+}
+
+// HintOtherKind adds a line with commands that do not repeat the settings of a series.
+func (f *Failure) HintOtherKind(format string, args ...any) *Failure {
+	f.Hints = append(f.Hints, Hint{Text: fmt.Sprintf(format, args...), OtherKind: true})
 	return f
 }
 

@@ -50,7 +50,7 @@ type Worker struct {
 	Store   string // as server.State has it
 	Pool    string
 	Worker  int64
-	State   string // held, free, or unknown: the store has no clock, so it does not say
+	State   string // held, free, unusable until its horizon, or unknown: the store has no clock, so it does not say
 	Name    string // of its holder, or of its last
 	Term    uint64
 	Free    time.Duration // until it falls free, if its holder does not write again

@@ -2,8 +2,10 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"net/http"
+	"net/http/httptest"
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
@@ -27,5 +29,14 @@ func ExampleHandler() {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", page)
 	mux.Handle("/console/", page)
-	log.Fatal(http.ListenAndServe("127.0.0.1:8080", mux))
+	s := httptest.NewServer(mux) // a program: http.ListenAndServe("127.0.0.1:8080", mux)
+	defer s.Close()
+
+	answer, err := http.Get(s.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer answer.Body.Close()
+	fmt.Println(answer.Status, answer.Header.Get("Content-Type"))
+	// Output: 200 OK text/html; charset=utf-8
 }

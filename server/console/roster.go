@@ -45,7 +45,7 @@ func (r *roster) view(sources []sourceView) *rosterView {
 			return s.State.Store == w.Store && s.State.Pool() == w.Pool && s.State.Lease != nil && slices.Contains(s.State.Lease.Workers, w.Worker)
 		})
 		v.Workers = append(v.Workers, workerView{
-			Store: w.Store, Pool: w.Pool, Worker: w.Worker, State: w.State, Ours: ours && w.State != "free", Name: w.Name, Term: w.Term,
+			Store: w.Store, Pool: w.Pool, Worker: w.Worker, State: w.State, Ours: ours && isTaken(w.State), Name: w.Name, Term: w.Term,
 			Free: w.Free.Seconds(), Horizon: w.Horizon.UTC(), Ahead: w.Horizon.Sub(heard).Seconds(),
 		})
 	}
@@ -64,11 +64,14 @@ func (r *roster) view(sources []sourceView) *rosterView {
 	return v
 }
 
+// isTaken reports whether a process may hold a worker in that state.
+func isTaken(state string) bool { return state != "free" && state != "unusable" }
+
 func (w workerView) rank() int {
 	switch {
 	case w.Ours:
 		return 0
-	case w.State != "free":
+	case isTaken(w.State):
 		return 1
 	}
 	return 2

@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server/console"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 	"github.com/firn-id/firn/store"
 )
 
@@ -18,7 +18,7 @@ func (f *front) withConsole(rest http.Handler) http.Handler {
 	page := console.Handler(f.server, &console.Options{
 		Version: f.version, Names: f.options.Hosts,
 		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
-		Shards:  WatchShards(func() []shard.Server { return *f.sharded.Load() }),
+		Shards:  WatchShards(func() []topology.Server { return *f.sharded.Load() }),
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if console.Serves(r.URL.Path) {

@@ -19,7 +19,7 @@ import (
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 	"github.com/firn-id/firn/server/resp"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // drain is how long a stop waits for what was read to be answered.
@@ -52,7 +52,7 @@ type front struct {
 	options  *config.ServerOptions
 	server   *server.Server
 	supplies *atomic.Pointer[supplies]
-	sharded  *atomic.Pointer[[]shard.Server]
+	sharded  *atomic.Pointer[[]topology.Server]
 	keys     *keyring
 	log      *slog.Logger
 	version  string

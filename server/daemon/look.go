@@ -45,7 +45,7 @@ func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 		if d.Kind == config.Flake {
 			_, err = pool.Show(ctx, u.watched(), d.Leasing.Pool)
 		} else {
-			err = open.Absent(ctx, u.watched(), d.Series, store.Durability{})
+			err = open.CheckCounter(ctx, u.watched(), d.Series, store.Durability{})
 		}
 		if err == nil && d.Kind == config.Document {
 			err = d.given(ctx, u.watched())

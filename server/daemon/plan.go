@@ -5,20 +5,20 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A plan is what a server is to serve and how, with nothing opened yet.
 type plan struct {
 	options    config.ServerOptions
 	series     []*outlet
-	others     *outlet        // any other name; nil: there is no other
-	names      *storeNames    // tell a counter from any other name; nil: there is no other
-	flakesSaid bool           // --kind flake: a name is a flake that no counter has
-	unlisted   error          // why the store has not said yet which names are counters; nil: it has
-	storeAt    config.Value   // "" is the implicit store
-	config     string         // its path; "": there is none
-	sharded    []shard.Server // that the console shows
+	others     *outlet           // any other name; nil: there is no other
+	names      *storeNames       // tell a counter from any other name; nil: there is no other
+	flakesSaid bool              // --kind flake: a name is a flake that no counter has
+	unlisted   error             // why the store has not said yet which names are counters; nil: it has
+	storeAt    config.Value      // "" is the implicit store
+	config     string            // its path; "": there is none
+	sharded    []topology.Server // that the console shows
 
 	// By flake of series what the store has said of its name: nil, or that it is the name of a
 	// counter. Of those that are not in it the store has said nothing.

@@ -11,7 +11,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/server"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A service is a server that runs.
@@ -25,9 +25,9 @@ type service struct {
 	keys   keyring
 	stores *sharedStores
 	supplies
-	shown   atomic.Pointer[supplies]       // those of now, for the console
-	sharded atomic.Pointer[[]shard.Server] // the same, of servers with shards
-	late    chan struct{}                  // a supply was opened after the start
+	shown   atomic.Pointer[supplies]          // those of now, for the console
+	sharded atomic.Pointer[[]topology.Server] // the same, of servers with shards
+	late    chan struct{}                     // a supply was opened after the start
 	server  *server.Server
 	relist  chan struct{} // of one: a counter was created since they were listed
 

@@ -5,20 +5,20 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/server/console"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // WatchShards returns what shows shards to a console, see [console.Options]: those of the
 // servers of that moment.
-func WatchShards(servers func() []shard.Server) func() func(context.Context) (*console.Shards, error) {
+func WatchShards(servers func() []topology.Server) func() func(context.Context) (*console.Shards, error) {
 	return (&shardWatch{servers: servers}).asked
 }
 
 // A shardWatch measures shards for the console: one look at a time.
 type shardWatch struct {
-	servers func() []shard.Server
+	servers func() []topology.Server
 	last    map[string]*check.Load // by server, when it answered last
 }
 
@@ -72,7 +72,7 @@ func shardsOf(l, before *check.Load) []console.Shard {
 	return shards
 }
 
-func shardMoves(ctx context.Context, servers []shard.Server) *console.Shards {
+func shardMoves(ctx context.Context, servers []topology.Server) *console.Shards {
 	moves, err := move.Moves(ctx, servers)
 	all := &console.Shards{Err: err}
 	for _, f := range moves {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m) }
@@ -66,7 +66,7 @@ func mustExec(t *testing.T, c *pgx.Conn, sql string) {
 func findings(t *testing.T, a, b *pgx.Conn) []string {
 	t.Helper()
 	var texts []string
-	for _, f := range check.Findings(check.Examine(t.Context(), []shard.Server{
+	for _, f := range check.Findings(check.Examine(t.Context(), []topology.Server{
 		{Name: "a", Config: a.Config()}, {Name: "b", Config: b.Config()},
 	}), time.Now(), nil) {
 		if f.Level == check.Warn && strings.HasPrefix(f.Text, "shards cannot move") {
@@ -173,7 +173,7 @@ func TestMissing(t *testing.T) {
 	}
 	gone := b.Config()
 	gone.Port = 1
-	got := check.Findings(check.Examine(t.Context(), []shard.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: gone}}), time.Now(), nil)
+	got := check.Findings(check.Examine(t.Context(), []topology.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: gone}}), time.Now(), nil)
 	if len(got) < 2 || got[0].Text != "no server that answers serves 5 shards: 3, 4, 5, 6, 7" || got[1].Server != "b" ||
 		!strings.HasPrefix(got[1].Text, "it cannot be examined: ") || got[1].Do != "start it, or check its address" {
 		t.Errorf("%+v", got)
@@ -184,7 +184,7 @@ func TestMissing(t *testing.T) {
 func TestSettings(t *testing.T) {
 	server := &check.Server{
 		Name: "a", Offset: 3 * time.Second, Error: time.Second,
-		View: &shard.View{
+		View: &topology.View{
 			Cluster: "c1", Server: "a", Layout: firn.MustLayout("instagram"), Schemas: "insta%d", Version: 130001, Standby: true,
 			Keys: keys(t, "none", 8),
 		},
@@ -208,9 +208,9 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func keys(t *testing.T, scheme string, shards int64) shard.Keys {
+func keys(t *testing.T, scheme string, shards int64) topology.Keys {
 	t.Helper()
-	k, err := shard.ParseKeys(scheme, shards)
+	k, err := topology.ParseKeys(scheme, shards)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A program prints what is wrong with the servers of its shards.
@@ -18,7 +18,7 @@ func ExampleFindings() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	servers := check.Examine(context.Background(), []shard.Server{{Name: "a", Config: config}})
+	servers := check.Examine(context.Background(), []topology.Server{{Name: "a", Config: config}})
 	moves := func(int64) bool { return false } // no shard waits to be moved on
 	for _, f := range check.Findings(servers, time.Now(), moves) {
 		fmt.Println(f)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Level says how bad a finding is.
@@ -44,7 +44,7 @@ const (
 // It leaves out shards that waits selects: they wait for their move, and that is said elsewhere.
 func Findings(servers []*Server, now time.Time, waits func(shard int64) bool) []Finding {
 	f := &findings{now: now, waits: waits}
-	views := make(map[string]*shard.View)
+	views := make(map[string]*topology.View)
 	for _, s := range servers {
 		if s.Err != nil {
 			continue
@@ -85,8 +85,8 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 // AddressDo says what to do where the address of a server leads to another database, or to a standby. For any
 // other error it is empty.
 func AddressDo(err error) string {
-	var of *shard.ServerError
-	var stray *shard.StrayError
+	var of *topology.ServerError
+	var stray *topology.StrayError
 	var standby *StandbyError
 	switch {
 	case errors.As(err, &standby):
@@ -102,7 +102,7 @@ func AddressDo(err error) string {
 }
 
 // stranger is about a server whose database knows of no cluster, and that the others do not know.
-func (f *findings) stranger(name string, views map[string]*shard.View) {
+func (f *findings) stranger(name string, views map[string]*topology.View) {
 	do := "to take it into the cluster: firn shard add-server " + name
 	if len(views) == 0 {
 		do = "to make a cluster: firn shard init --count N"
@@ -110,19 +110,19 @@ func (f *findings) stranger(name string, views map[string]*shard.View) {
 	f.say(Bad, name, do, "it is in no cluster")
 }
 
-func (f *findings) away(s *Server, views map[string]*shard.View) {
-	if errors.Is(s.Err, shard.ErrNoShards) {
+func (f *findings) away(s *Server, views map[string]*topology.View) {
+	if errors.Is(s.Err, topology.ErrNoCluster) {
 		f.stranger(s.Name, views)
 		return
 	}
 	err := s.Err
-	var named *shard.ServerError
+	var named *topology.ServerError
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	var stray *shard.StrayError
+	var stray *topology.StrayError
 	if errors.As(err, &stray) {
-		do := AddressDo(&shard.ServerError{Server: s.Name, Err: stray})
+		do := AddressDo(&topology.ServerError{Server: s.Name, Err: stray})
 		if stray.Original == "" {
 			do += `. If what it had is lost: docs/shards.md, "A server that is lost"`
 		}
@@ -152,7 +152,7 @@ func awayDo(s *Server, err error) string {
 
 // refuses says that a server is there, and does not let itself be looked at.
 func refuses(s *Server) bool {
-	return s.Err != nil && !errors.Is(s.Err, shard.ErrNoShards) && !(&shard.ServerError{Server: s.Name, Err: s.Err}).Away()
+	return s.Err != nil && !errors.Is(s.Err, topology.ErrNoCluster) && !(&topology.ServerError{Server: s.Name, Err: s.Err}).Away()
 }
 
 // standby is about an address that leads to a standby. It is about the cluster, so that it comes
@@ -206,7 +206,7 @@ func (f *findings) generators(s *Server) {
 	there := s.Details.there()
 	for _, row := range s.Shards {
 		open[row.Shard] = row.Serves()
-		away[row.Shard] = row.State == shard.StateMoved || !there[row.Schema]
+		away[row.Shard] = row.State == topology.StateMoved || !there[row.Schema]
 	}
 	var ahead []string
 	for _, g := range s.Details.Generators {
@@ -251,7 +251,7 @@ func (f *findings) schemas(s *Server) {
 	var missing []string
 	for _, row := range s.Shards {
 		known[row.Schema] = true
-		if row.State != shard.StateMoved && !there[row.Schema] {
+		if row.State != topology.StateMoved && !there[row.Schema] {
 			missing = append(missing, row.Schema)
 		}
 	}
@@ -282,9 +282,9 @@ func (f *findings) setters(s *Server) {
 const NameThem = "name them besides the others, with --server NAME=postgres://USER@HOST/DATABASE or in firn.yaml"
 
 // Together returns what is wrong with the servers as a whole. All says that no server is missing in views.
-func Together(views map[string]*shard.View, all bool) []Finding {
+func Together(views map[string]*topology.View, all bool) []Finding {
 	var f findings
-	primaries := make(map[string]*shard.View)
+	primaries := make(map[string]*topology.View)
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		if views[name].Standby {
 			f.standby(name)
@@ -296,11 +296,11 @@ func Together(views map[string]*shard.View, all bool) []Finding {
 	return f.all
 }
 
-func (f *findings) cluster(views map[string]*shard.View, all bool) {
+func (f *findings) cluster(views map[string]*topology.View, all bool) {
 	if len(views) == 0 {
 		return
 	}
-	m, err := shard.MapOf(views)
+	m, err := topology.NewMap(views)
 	if err != nil {
 		f.say(Bad, "", cmp.Or(AddressDo(err), "correct the address that leads to the wrong one"), "%s", strings.TrimPrefix(err.Error(), "shard: "))
 		return
@@ -311,12 +311,12 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 	why, reopens := make(map[string][]string), make(map[string]string)
 	var nowhere []string
 	for n := range m.Keys.Shards() {
-		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != shard.None {
+		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != topology.None {
 			nowhere = append(nowhere, strconv.FormatInt(n, 10))
 		}
 	}
 	for _, r := range m.Routes {
-		if r.State == shard.StateOpen || twice(claimsOf(views, r.Shard)) || f.waits != nil && f.waits(r.Shard) {
+		if r.State == topology.StateOpen || twice(claimsOf(views, r.Shard)) || f.waits != nil && f.waits(r.Shard) {
 			continue
 		}
 		if _, ok := OpeningOf(views, r.Shard); ok && all {
@@ -350,8 +350,8 @@ func (f *findings) cluster(views map[string]*shard.View, all bool) {
 }
 
 // opens says what opens a shard that no server serves, by what the server says that it is on.
-func opens(r shard.Route, v *shard.View) string {
-	closed := v != nil && slices.ContainsFunc(v.Shards, func(row shard.Row) bool { return row.Shard == r.Shard && row.State != shard.StateMoved })
+func opens(r topology.Route, v *topology.View) string {
+	closed := v != nil && slices.ContainsFunc(v.Shards, func(row topology.Row) bool { return row.Shard == r.Shard && row.State != topology.StateMoved })
 	if closed {
 		return "to open what no other server serves: firn shard reopen " + r.Server
 	}

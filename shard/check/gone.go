@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // An AnswersError says that a server answers which an operator called gone.
@@ -28,11 +28,11 @@ const answerPatience = 10 * time.Second
 
 // ConfirmGone returns an [*AnswersError] where anything answers at the address of a server, even a refusal or
 // another database: the server may still be there. Nil means that nothing answers.
-func ConfirmGone(ctx context.Context, s shard.Server) error {
+func ConfirmGone(ctx context.Context, s topology.Server) error {
 	patient, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	c, err := s.Connect(patient)
-	var of *shard.ServerError
+	var of *topology.ServerError
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -43,6 +43,6 @@ func ConfirmGone(ctx context.Context, s shard.Server) error {
 		return nil
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	_, err = shard.Look(patient, c)
+	_, err = topology.Look(patient, c)
 	return &AnswersError{s.Name, err}
 }

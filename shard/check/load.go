@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Load is what the shards of one server bear there.
@@ -36,7 +36,7 @@ const loadQuery = `SELECT s.shard, s.state = 'open' AND firn.is_here(s), coalesc
 
 // CopyBytes returns how much room shards take on a server, whether it serves them or has a copy: tables,
 // indexes and sequences.
-func CopyBytes(ctx context.Context, server shard.Server, shards []int64) (bytes int64, err error) {
+func CopyBytes(ctx context.Context, server topology.Server, shards []int64) (bytes int64, err error) {
 	c, err := server.Connect(ctx)
 	if err != nil {
 		return 0, err
@@ -47,13 +47,13 @@ func CopyBytes(ctx context.Context, server shard.Server, shards []int64) (bytes 
 		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'S')
 		WHERE s.shard = ANY ($1)`, shards).Scan(&bytes)
 	if err != nil {
-		return 0, &shard.ServerError{Server: server.Name, Err: err}
+		return 0, &topology.ServerError{Server: server.Name, Err: err}
 	}
 	return bytes, nil
 }
 
 // Loads returns the load of each shard, of all servers at once.
-func Loads(ctx context.Context, servers []shard.Server) []*Load {
+func Loads(ctx context.Context, servers []topology.Server) []*Load {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	loads := make([]*Load, len(servers))
@@ -73,7 +73,7 @@ func Loads(ctx context.Context, servers []shard.Server) []*Load {
 	return loads
 }
 
-func load(ctx context.Context, server shard.Server) ([]ShardLoad, error) {
+func load(ctx context.Context, server topology.Server) ([]ShardLoad, error) {
 	c, err := server.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -81,11 +81,11 @@ func load(ctx context.Context, server shard.Server) ([]ShardLoad, error) {
 	defer c.Close(context.WithoutCancel(ctx))
 	rows, err := c.Query(ctx, loadQuery)
 	if err != nil {
-		return nil, &shard.ServerError{Server: server.Name, Err: err}
+		return nil, &topology.ServerError{Server: server.Name, Err: err}
 	}
 	shards, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ShardLoad])
 	if err != nil {
-		return nil, &shard.ServerError{Server: server.Name, Err: err}
+		return nil, &topology.ServerError{Server: server.Name, Err: err}
 	}
 	return shards, nil
 }

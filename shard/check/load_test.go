@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestLoads: what shards bear is what is in them, and what is written to them. Of a
@@ -15,7 +15,7 @@ func TestLoads(t *testing.T) {
 	mustExec(t, a, "CREATE TABLE insta1.t (x text); CREATE TABLE insta2.t (x text); SELECT firn.close(2); UPDATE firn.shard SET state = 'moved', moved_to = 'b' WHERE shard = 3")
 	away := a.Config().Copy()
 	away.Port = 1
-	servers := []shard.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: away}}
+	servers := []topology.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: away}}
 	look := func() *check.Load {
 		t.Helper()
 		loads := check.Loads(t.Context(), servers)

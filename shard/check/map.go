@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // ReadMap looks at all servers and returns the map that they make together, with what each
 // one says. It is for changes that need every server: it fails where one does not answer, or
 // is a standby ([*StandbyError]), whose word may be old.
-func ReadMap(ctx context.Context, servers []shard.Server) (*shard.Map, map[string]*shard.View, error) {
-	views := make(map[string]*shard.View, len(servers))
+func ReadMap(ctx context.Context, servers []topology.Server) (*topology.Map, map[string]*topology.View, error) {
+	views := make(map[string]*topology.View, len(servers))
 	var failed []error
 	for _, s := range Look(ctx, servers) {
 		if s.Err != nil {
@@ -29,6 +29,6 @@ func ReadMap(ctx context.Context, servers []shard.Server) (*shard.Map, map[strin
 	if err := RefuseStandbys(views); err != nil {
 		return nil, nil, err
 	}
-	m, err := shard.MapOf(views)
+	m, err := topology.NewMap(views)
 	return m, views, err
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file finds out which server opens a shard that no server serves and that no move or
@@ -46,12 +46,12 @@ func withList(do, list string) string { return strings.ReplaceAll(do, "LIST", li
 // OpeningOf returns the opening of a shard, by what all servers of the cluster say, and false where a server
 // serves the shard or a move opens it. The highest term knows most of a shard: who lets it go has its
 // word from who is to take it, so a lower term there has been forgotten.
-func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
+func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 	all := saying(views, n)
 	if RefuseStandbys(views) != nil {
 		return Opening{}, false // the primary may know more
 	}
-	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != shard.StateMoved {
+	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != topology.StateMoved {
 		return Opening{}, false
 	}
 	last := all[0]
@@ -72,12 +72,12 @@ func OpeningOf(views map[string]*shard.View, n int64) (Opening, bool) {
 // CopyOf returns a server that was promoted, restored or copied, and so may know less of a shard than the
 // original did; or "". Until you reopen that server, no move of the shard continues or ends. Where two
 // servers are such, it returns the one that opens the shard.
-func CopyOf(views map[string]*shard.View, n int64) string {
+func CopyOf(views map[string]*topology.View, n int64) string {
 	copies := slices.DeleteFunc(saying(views, n), func(c claim) bool { return c.Here })
 	if len(copies) == 0 || RefuseStandbys(views) != nil {
 		return ""
 	}
-	opens := slices.IndexFunc(copies, func(c claim) bool { return c.State == shard.StateOpen })
+	opens := slices.IndexFunc(copies, func(c claim) bool { return c.State == topology.StateOpen })
 	return copies[max(opens, 0)].server
 }
 
@@ -93,7 +93,7 @@ func toldText(c claim) string {
 }
 
 // saying are what servers say of a shard, the highest term first, and at one term by name.
-func saying(views map[string]*shard.View, n int64) []claim {
+func saying(views map[string]*topology.View, n int64) []claim {
 	var all []claim
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		for _, row := range views[name].Shards {
@@ -108,7 +108,7 @@ func saying(views map[string]*shard.View, n int64) []claim {
 
 // Nowhere returns a finding for shards that no server serves and that no move opens, of those that asked
 // selects. Each finding says what to type.
-func Nowhere(views map[string]*shard.View, asked func(shard int64) bool) []Finding {
+func Nowhere(views map[string]*topology.View, asked func(shard int64) bool) []Finding {
 	found := make(groups)
 	for _, n := range numbers(views) {
 		if o, ok := OpeningOf(views, n); ok && asked(n) {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Server is what was found about one server.
@@ -19,7 +19,7 @@ type Server struct {
 	Name string
 	Err  error // it did not answer, or knows nothing of shards; the rest is zero then
 
-	*shard.View
+	*topology.View
 	Offset  time.Duration // how far its clock is ahead of this process's
 	Error   time.Duration // by how much Offset may be wrong
 	Bytes   int64         // of its database
@@ -48,11 +48,11 @@ type Generator struct {
 }
 
 // Look looks at all servers at once, without details.
-func Look(ctx context.Context, servers []shard.Server) []*Server { return all(ctx, servers, look) }
+func Look(ctx context.Context, servers []topology.Server) []*Server { return all(ctx, servers, look) }
 
 // Examine looks at all servers at once, with details.
-func Examine(ctx context.Context, servers []shard.Server) []*Server {
-	return all(ctx, servers, func(ctx context.Context, c *pgx.Conn, server shard.Server, s *Server) error {
+func Examine(ctx context.Context, servers []topology.Server) []*Server {
+	return all(ctx, servers, func(ctx context.Context, c *pgx.Conn, server topology.Server, s *Server) error {
 		err := look(ctx, c, server, s)
 		if err == nil {
 			s.Details, err = details(ctx, c, s.Layout)
@@ -64,7 +64,7 @@ func Examine(ctx context.Context, servers []shard.Server) []*Server {
 // patience is how long a server is waited for.
 const patience = time.Minute
 
-func all(ctx context.Context, servers []shard.Server, see func(context.Context, *pgx.Conn, shard.Server, *Server) error) []*Server {
+func all(ctx context.Context, servers []topology.Server, see func(context.Context, *pgx.Conn, topology.Server, *Server) error) []*Server {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	seen := make([]*Server, len(servers))
@@ -82,7 +82,7 @@ func all(ctx context.Context, servers []shard.Server, see func(context.Context, 
 		})
 	}
 	each.Wait()
-	views := make([]*shard.View, len(seen))
+	views := make([]*topology.View, len(seen))
 	for i, s := range seen {
 		views[i] = s.View
 	}
@@ -94,7 +94,7 @@ func all(ctx context.Context, servers []shard.Server, see func(context.Context, 
 	return seen
 }
 
-func look(ctx context.Context, c *pgx.Conn, server shard.Server, s *Server) error {
+func look(ctx context.Context, c *pgx.Conn, server topology.Server, s *Server) error {
 	start := time.Now()
 	v, err := server.LookAt(ctx, c)
 	if err != nil {
@@ -108,7 +108,7 @@ func look(ctx context.Context, c *pgx.Conn, server shard.Server, s *Server) erro
 	err = c.QueryRow(ctx, `SELECT pg_database_size(current_database()), tup_inserted + tup_updated + tup_deleted
 		FROM pg_stat_database WHERE datname = current_database()`).Scan(&s.Bytes, &s.Writes)
 	if err != nil {
-		return &shard.ServerError{Server: s.Name, Err: err}
+		return &topology.ServerError{Server: s.Name, Err: err}
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A StandbyError says that the address of a server leads to a standby. What a standby says may be old, and
@@ -17,7 +17,7 @@ func (e *StandbyError) Error() string {
 }
 
 // RefuseStandbys returns a [*StandbyError] where one of the servers is a standby, and else nil.
-func RefuseStandbys(views map[string]*shard.View) error {
+func RefuseStandbys(views map[string]*topology.View) error {
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		if views[name].Standby {
 			return &StandbyError{name}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file finds shards that a server serves which should not: its disk, or the other
@@ -16,13 +16,13 @@ import (
 // A claim is what one server says of a shard.
 type claim struct {
 	server string
-	shard.Row
+	topology.Row
 }
 
 // claimsOf are what servers say of a shard that they serve or gave away, the highest term
 // first, and at one term by name.
-func claimsOf(views map[string]*shard.View, n int64) []claim {
-	return slices.DeleteFunc(saying(views, n), func(c claim) bool { return !c.Serves() && c.State != shard.StateMoved })
+func claimsOf(views map[string]*topology.View, n int64) []claim {
+	return slices.DeleteFunc(saying(views, n), func(c claim) bool { return !c.Serves() && c.State != topology.StateMoved })
 }
 
 // serving are the claims of servers that serve the shard.
@@ -40,7 +40,7 @@ func twice(claims []claim) bool {
 // Twice returns a finding for shards that more than one server serves, and for shards that a server serves
 // although another one gave them away later, of those that asked selects. Each finding says what to
 // type.
-func Twice(views map[string]*shard.View, asked func(shard int64) bool) []Finding {
+func Twice(views map[string]*topology.View, asked func(shard int64) bool) []Finding {
 	found := make(groups)
 	for _, n := range numbers(views) {
 		if claims := claimsOf(views, n); asked(n) && twice(claims) {
@@ -52,7 +52,7 @@ func Twice(views map[string]*shard.View, asked func(shard int64) bool) []Finding
 }
 
 // numbers are those of the shards that servers know, in order.
-func numbers(views map[string]*shard.View) []int64 {
+func numbers(views map[string]*topology.View) []int64 {
 	all := make(map[int64]bool)
 	for _, v := range views {
 		for _, row := range v.Shards {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Lock is held by whoever changes what firn has on a server, so that two do not
@@ -34,14 +34,14 @@ var Working = fmt.Sprintf("SELECT pg_catalog.pg_advisory_xact_lock_shared(%d, 1)
 
 // TakeLock takes the lock of a server, on a connection of its own. Where somebody else keeps
 // it for seconds, the error is an [ErrLocked] that says who.
-func TakeLock(ctx context.Context, s shard.Server) (*Lock, error) {
+func TakeLock(ctx context.Context, s topology.Server) (*Lock, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := lock(ctx, c); err != nil {
 		c.Close(context.WithoutCancel(ctx))
-		return nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	return &Lock{c}, nil
 }
@@ -101,14 +101,14 @@ func (l *Lock) Release(ctx context.Context) { l.conn.Close(context.WithoutCancel
 // LockAll keeps others from changing what firn has on the servers, until release is
 // called. It is for order only: what must be right is looked at again on each server. All
 // take the locks in the order of the names, so that no two wait for each other.
-func LockAll(ctx context.Context, servers []shard.Server) (release func(), err error) {
+func LockAll(ctx context.Context, servers []topology.Server) (release func(), err error) {
 	var locks []*Lock
 	release = func() {
 		for _, l := range locks {
 			l.Release(ctx)
 		}
 	}
-	for _, s := range slices.SortedFunc(slices.Values(servers), func(a, b shard.Server) int { return cmp.Compare(a.Name, b.Name) }) {
+	for _, s := range slices.SortedFunc(slices.Values(servers), func(a, b topology.Server) int { return cmp.Compare(a.Name, b.Name) }) {
 		l, err := TakeLock(ctx, s)
 		if err != nil {
 			release()

@@ -6,9 +6,9 @@ import (
 	"log"
 	"testing/fstest"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/migrate"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func ExampleReadDir() {
@@ -31,8 +31,8 @@ func ExampleReadDir() {
 func ExamplePlan_Run() {
 	var (
 		ctx     = context.Background()
-		servers []shard.Server // all of the cluster
-		files   []migrate.File // of ReadDir
+		servers []topology.Server // all of the cluster
+		files   []migrate.File    // of ReadDir
 	)
 	release, err := install.LockAll(ctx, servers)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
@@ -30,11 +30,11 @@ func quick(tb testing.TB, _ ...string) *testserver.Server {
 
 // newServers makes a cluster of four shards on two databases of one server: 0 and 1
 // are on a, 2 and 3 on b.
-func newServers(t *testing.T) []shard.Server {
+func newServers(t *testing.T) []topology.Server {
 	t.Helper()
 	address := testserver.Shared(t, quick).URL()
 	admin := connect(t, address)
-	var servers []shard.Server
+	var servers []topology.Server
 	cluster := fmt.Sprintf("%x%d", time.Now().UnixNano(), made.Add(1))
 	for i, name := range []string{"a", "b"} {
 		database := fmt.Sprintf("migrate_%s_%s", cluster, name)
@@ -43,7 +43,7 @@ func newServers(t *testing.T) []shard.Server {
 		if err != nil {
 			t.Fatal(err)
 		}
-		servers = append(servers, shard.Server{Name: name, Config: config})
+		servers = append(servers, topology.Server{Name: name, Config: config})
 		var b strings.Builder
 		err = install.WriteGenerator(&b, firn.MustLayout("instagram"))
 		for n := range 2 {
@@ -72,7 +72,7 @@ func connect(t testing.TB, address string) *pgx.Conn {
 	return c
 }
 
-func on(t testing.TB, s shard.Server) *pgx.Conn {
+func on(t testing.TB, s topology.Server) *pgx.Conn {
 	t.Helper()
 	c, err := s.Connect(context.Background())
 	if err != nil {
@@ -90,7 +90,7 @@ func do(t testing.TB, c *pgx.Conn, sql string) {
 }
 
 // texts asks all shards for one text each.
-func texts(t testing.TB, servers []shard.Server, sql string) string {
+func texts(t testing.TB, servers []topology.Server, sql string) string {
 	t.Helper()
 	var all []string
 	for i, s := range servers {
@@ -110,7 +110,7 @@ func texts(t testing.TB, servers []shard.Server, sql string) string {
 	return strings.Join(all, " ")
 }
 
-func mustLook(t testing.TB, servers []shard.Server) *State {
+func mustLook(t testing.TB, servers []topology.Server) *State {
 	t.Helper()
 	s, err := Look(t.Context(), servers)
 	if err != nil {
@@ -119,7 +119,7 @@ func mustLook(t testing.TB, servers []shard.Server) *State {
 	return s
 }
 
-func mustPlan(t testing.TB, servers []shard.Server, files []File) *Plan {
+func mustPlan(t testing.TB, servers []topology.Server, files []File) *Plan {
 	t.Helper()
 	p, err := NewPlan(mustLook(t, servers), files, nil, false)
 	if err != nil {
@@ -129,7 +129,7 @@ func mustPlan(t testing.TB, servers []shard.Server, files []File) *Plan {
 }
 
 // apply applies files to all shards and returns what failed.
-func apply(t testing.TB, servers []shard.Server, files map[string]string, o *Options) map[int64]error {
+func apply(t testing.TB, servers []topology.Server, files map[string]string, o *Options) map[int64]error {
 	t.Helper()
 	failed := map[int64]error{}
 	for _, r := range mustPlan(t, servers, mustRead(t, files)).Run(t.Context(), servers, o) {
@@ -141,7 +141,7 @@ func apply(t testing.TB, servers []shard.Server, files map[string]string, o *Opt
 }
 
 // mustApply applies files to all shards.
-func mustApply(t testing.TB, servers []shard.Server, files map[string]string) {
+func mustApply(t testing.TB, servers []topology.Server, files map[string]string) {
 	t.Helper()
 	if failed := apply(t, servers, files, nil); len(failed) > 0 {
 		t.Fatal(failed)
@@ -361,7 +361,7 @@ func TestLockOrder(t *testing.T) {
 	defer b.Release(context.Background())
 	locked := make(chan error, 1)
 	go func() {
-		release, err := install.LockAll(t.Context(), []shard.Server{servers[1], servers[0]})
+		release, err := install.LockAll(t.Context(), []topology.Server{servers[1], servers[0]})
 		if err == nil {
 			release()
 		}
@@ -438,7 +438,7 @@ func TestRoles(t *testing.T) {
 	other := servers[0]
 	other.Config = other.Config.Copy()
 	other.Config.RuntimeParams["role"] = role
-	if _, err := Look(t.Context(), []shard.Server{other}); err == nil || !strings.Contains(err.Error(), "the shards belong to the role t, not to "+role) {
+	if _, err := Look(t.Context(), []topology.Server{other}); err == nil || !strings.Contains(err.Error(), "the shards belong to the role t, not to "+role) {
 		t.Errorf("as another role: %v", err)
 	}
 }

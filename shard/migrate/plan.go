@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Plan says which files each shard has yet to get.
@@ -81,7 +81,7 @@ func NewPlan(s *State, files []File, asked func(shard int64) bool, late bool) (*
 		}
 		switch {
 		case asked != nil && !asked(r.Shard):
-		case r.State != shard.StateOpen || r.Server == "":
+		case r.State != topology.StateOpen || r.Server == "":
 			p.Left = append(p.Left, Left{r.Shard, r.Why})
 		case len(todo) > 0:
 			p.Work = append(p.Work, Work{r.Shard, r.Schema, r.Server, todo, s.missing[r.Shard]})

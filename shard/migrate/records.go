@@ -11,8 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Record says that a file was applied to a shard, or, of a file that runs outside
@@ -28,7 +28,7 @@ type Record struct {
 
 // A State is what all servers say, each at a moment of its own.
 type State struct {
-	Map     *shard.Map
+	Map     *topology.Map
 	Records map[int64][]Record // by shard, in the order of their numbers
 	Unseen  []int64            // shards that no server serves of those that were asked; of [LookFor]
 
@@ -79,13 +79,13 @@ func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 
 // Look asks all servers which files their shards have. It fails where a server does not answer or is not
 // named: files are applied on all shards or on none.
-func Look(ctx context.Context, servers []shard.Server) (*State, error) {
+func Look(ctx context.Context, servers []topology.Server) (*State, error) {
 	return LookFor(ctx, servers, nil)
 }
 
 // LookFor is [Look] for files that only some shards get. A server of the cluster may be left out if the
 // others serve all of these shards. [State.Unseen] are the shards that nobody was asked about.
-func LookFor(ctx context.Context, servers []shard.Server, asked func(shard int64) bool) (*State, error) {
+func LookFor(ctx context.Context, servers []topology.Server, asked func(shard int64) bool) (*State, error) {
 	m, _, err := check.ReadMap(ctx, servers)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func LookFor(ctx context.Context, servers []shard.Server, asked func(shard int64
 			return nil, fmt.Errorf("server %s of the cluster is not named", m.Missing[0])
 		}
 		for n := range m.Keys.Shards() {
-			if r, ok := m.Route(n); ok && r.State == shard.StateOpen {
+			if r, ok := m.Route(n); ok && r.State == topology.StateOpen {
 				continue
 			}
 			if asked(n) {
@@ -109,8 +109,8 @@ func LookFor(ctx context.Context, servers []shard.Server, asked func(shard int64
 }
 
 // read reads the records of the shards that are served.
-func (s *State) read(ctx context.Context, servers []shard.Server) error {
-	routes := map[string][]shard.Route{}
+func (s *State) read(ctx context.Context, servers []topology.Server) error {
+	routes := map[string][]topology.Route{}
 	for _, r := range s.Map.Routes {
 		routes[r.Server] = append(routes[r.Server], r)
 	}
@@ -120,7 +120,7 @@ func (s *State) read(ctx context.Context, servers []shard.Server) error {
 	for i, server := range servers {
 		wg.Go(func() {
 			if err := s.readServer(ctx, server, routes[server.Name], &mu); err != nil {
-				failed[i] = &shard.ServerError{Server: server.Name, Err: err}
+				failed[i] = &topology.ServerError{Server: server.Name, Err: err}
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func (e *OwnerError) Error() string {
 // two relations each. A server has room for some thousand.
 const tablesAtOnce = 100
 
-func (s *State) readServer(ctx context.Context, server shard.Server, routes []shard.Route, mu *sync.Mutex) error {
+func (s *State) readServer(ctx context.Context, server topology.Server, routes []topology.Route, mu *sync.Mutex) error {
 	c, err := server.Connect(ctx)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *State) readServer(ctx context.Context, server shard.Server, routes []sh
 	for _, name := range schemas {
 		there[name] = true
 	}
-	var with []shard.Route
+	var with []topology.Route
 	mu.Lock()
 	for _, r := range routes {
 		if there[r.Schema] {
@@ -193,7 +193,7 @@ func (s *State) readServer(ctx context.Context, server shard.Server, routes []sh
 	return nil
 }
 
-func (s *State) readTables(ctx context.Context, c *pgx.Conn, routes []shard.Route, mu *sync.Mutex) error {
+func (s *State) readTables(ctx context.Context, c *pgx.Conn, routes []topology.Route, mu *sync.Mutex) error {
 	parts := make([]string, len(routes))
 	for i, r := range routes {
 		parts[i] = fmt.Sprintf("SELECT %d::bigint AS shard, number, name, sum, begun, applied, role::text FROM %s", r.Shard, table(r.Schema))

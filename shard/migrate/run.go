@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // Options say how files are applied. The zero value is the default.
@@ -59,7 +59,7 @@ type Result struct {
 // Run applies the files of a plan, on all servers at once, and returns what became of each shard that it
 // began. It begins no more shards after too many failures, on a server that is lost, and after ctx
 // ends.
-func (p *Plan) Run(ctx context.Context, servers []shard.Server, o *Options) []Result {
+func (p *Plan) Run(ctx context.Context, servers []topology.Server, o *Options) []Result {
 	r := &run{plan: p, options: o.orDefault()}
 	var wg sync.WaitGroup
 	for _, server := range servers {
@@ -108,7 +108,7 @@ func (r *run) end(result Result) {
 }
 
 // work works on the shards of a queue, over one connection, and ends where that is lost.
-func (r *run) work(ctx context.Context, server shard.Server, queue <-chan Work) {
+func (r *run) work(ctx context.Context, server topology.Server, queue <-chan Work) {
 	var c *pgx.Conn
 	for w := range queue {
 		if ctx.Err() != nil || !r.goesOn() {

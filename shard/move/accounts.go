@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // An account is what one server says of one batch.
@@ -82,7 +82,7 @@ func knownMoves(ctx context.Context, c *pgx.Conn) map[string]*account {
 // askOfMoves has a server say what it knows, by batch, and of its shards. The view is nil where
 // the server is in no cluster. Where the role may not see all of a move, the error says so, and the
 // moves are known all the same.
-func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shard.View, error) {
+func askOfMoves(ctx context.Context, s topology.Server) (map[string]*account, *topology.View, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -93,13 +93,13 @@ func askOfMoves(ctx context.Context, s shard.Server) (map[string]*account, *shar
 		said, err = accountsOf(ctx, c)
 	}
 	if sqlstate(err) == "42501" {
-		return knownMoves(ctx, c), nil, &shard.ServerError{Server: s.Name, Err: err}
+		return knownMoves(ctx, c), nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	if err != nil && !isMissing(err) && !inRecovery(err) {
-		return nil, nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	view, err := s.LookAt(ctx, c)
-	if err != nil && !errors.Is(err, shard.ErrNoShards) {
+	if err != nil && !errors.Is(err, topology.ErrNoCluster) {
 		return nil, nil, err
 	}
 	return said, view, nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestSlotBeingMade kills a mover while the slot back is being made, which waits for who
@@ -76,7 +76,7 @@ func TestNotOurMark(t *testing.T) {
 		t.Errorf("move: %v", err)
 	}
 	mustEnd(t, m.Abort, 1)
-	left, err := Leftovers(t.Context(), []shard.Server{a.Server, b.Server})
+	left, err := Leftovers(t.Context(), []topology.Server{a.Server, b.Server})
 	if err != nil || len(left) > 0 {
 		t.Errorf("leftovers: %v, %v", left, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestBroken: a copy whose slot is gone, because the target has forgotten that it was
@@ -68,7 +68,7 @@ func TestSweep(t *testing.T) {
 	if _, err := broken.Finish(ctx, []int64{1}); err == nil {
 		t.Fatal("it has finished")
 	}
-	if err := DropLeftovers(t.Context(), []shard.Server{a.Server, b.Server}); err != nil {
+	if err := DropLeftovers(t.Context(), []topology.Server{a.Server, b.Server}); err != nil {
 		t.Fatal(err)
 	}
 	nothingLeft(t, a, b)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file removes what moves have left: every end of a move does by it, also one that somebody
@@ -21,7 +21,7 @@ const slotPatience = 5 * time.Second
 
 // DropLeftovers drops what replicated for batches that are no more, on servers where nobody is left
 // to do so: who ended the moves was killed.
-func DropLeftovers(ctx context.Context, servers []shard.Server) error {
+func DropLeftovers(ctx context.Context, servers []topology.Server) error {
 	var ends []*end
 	for _, s := range servers {
 		ends = append(ends, newEnd(s))
@@ -106,7 +106,7 @@ var remedies = map[Kind]remedy{
 // Clean removes what Leftovers has found, except old copies, and calls done for each. It fails with a
 // [*SurplusError] at a copy that has rows which the server lacks that serves the shard. It looks at each
 // once more, under the lock of the shard, and leaves what a new move needs meanwhile.
-func Clean(ctx context.Context, servers []shard.Server, left []Leftover, done func(Leftover)) error {
+func Clean(ctx context.Context, servers []topology.Server, left []Leftover, done func(Leftover)) error {
 	ends := make(map[string]*end)
 	for _, s := range servers {
 		ends[s.Name] = newEnd(s)

@@ -9,15 +9,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file counts in how many rows two copies of a shard differ that no stream connects any more, so that
 // nobody gives up the copy that has more rows.
 
 // Compare compares two copies of a schema that no stream connects. It reads all rows of both.
-func Compare(ctx context.Context, first, second shard.Server, schema string) (check.Comparison, error) {
+func Compare(ctx context.Context, first, second topology.Server, schema string) (check.Comparison, error) {
 	v := &verifier{VerifyOptions: VerifyOptions{}.orDefault(), schema: schema, found: new(check.Comparison)}
 	defer v.hangUp(ctx)
 	if err := v.connect(ctx, first, second); err != nil {

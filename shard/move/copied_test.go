@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // clone is a base backup of a server that was promoted, as for a drill: it has the subscriptions of
@@ -101,7 +101,7 @@ func TestSlotOfAnother(t *testing.T) {
 	a.must(t, "ALTER SUBSCRIPTION "+a.one(t, "SELECT subname::text FROM pg_subscription")+" DISABLE")
 	b.eventually(t, "SELECT count(*)::text FROM pg_replication_slots WHERE slot_name LIKE 'firn_back_%' AND active", "1")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server})
+		moves, err := Moves(t.Context(), []topology.Server{a.Server, b.Server})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestSurplus(t *testing.T) {
 	if _, err := m.Finish(t.Context(), []int64{0}); !errors.As(err, &surplus) {
 		t.Errorf("the copy is dropped: %v", err)
 	}
-	moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server})
+	moves, err := Moves(t.Context(), []topology.Server{a.Server, b.Server})
 	if err != nil || len(moves) != 1 || !slices.Equal(moves[0].Surplus, []int64{0}) || !strings.Contains(moves[0].Next()[0].String(), "firn shard finish 0 --drop-rows-of a") {
 		t.Errorf("%+v, %v", moves, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // counting counts the rows of a shard on both servers as of the instant of its move,
@@ -189,7 +189,7 @@ func (e *end) dropFences(ctx context.Context, n int64, c copyOf) bool {
 
 // counts is how many rows each relation of a shard has, all in one statement, so that
 // they are of one instant.
-func counts(ctx context.Context, q shard.Querier, schema string) (map[string]int64, error) {
+func counts(ctx context.Context, q topology.Querier, schema string) (map[string]int64, error) {
 	tables, err := relations(ctx, q, schema)
 	if err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ type relation struct {
 func (r relation) sql() string { return pgx.Identifier{r.schema, r.name}.Sanitize() }
 
 // relations are those of a shard that have rows.
-func relations(ctx context.Context, q shard.Querier, schema string) ([]relation, error) {
+func relations(ctx context.Context, q topology.Querier, schema string) ([]relation, error) {
 	rows, err := q.Query(ctx, "SELECT name, identity, key FROM firn.relations($1) WHERE rows", schema)
 	if err != nil {
 		return nil, err

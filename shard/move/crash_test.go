@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestRestarted kills the source and the target at moments of a move, and starts them
@@ -242,9 +242,9 @@ func tryReopen(t *testing.T, s, other *site, n int64) error {
 
 func planReopen(t *testing.T, s, other *site, asked func(int64) bool) *setup.Reopening {
 	t.Helper()
-	views := make(map[string]*shard.View)
+	views := make(map[string]*topology.View)
 	for _, x := range []*site{s, other} {
-		v, err := shard.Look(t.Context(), x.Conn)
+		v, err := topology.Look(t.Context(), x.Conn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestOwnerPutBack(t *testing.T) {
 	mustMove(t, m.Revert, 1)
 	a.must(t, "UPDATE firn.shard SET term = "+before+", attempt = NULL WHERE shard = 1; DELETE FROM firn.move WHERE shard = 1")
 	b.must(t, "UPDATE firn.move SET began = began - interval '1 hour'")
-	servers := []shard.Server{a.Server, b.Server}
+	servers := []topology.Server{a.Server, b.Server}
 	clean := func(ctx context.Context, _ []int64) ([]int64, error) {
 		left, err := Leftovers(ctx, servers)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // What a mover that was killed has sent may still be at work: a finish and a status that meet its
@@ -20,7 +20,7 @@ func TestLookWhileCopyIsDropped(t *testing.T) {
 			return err
 		},
 		"status": func(t *testing.T, a, b *site) error {
-			all, err := Moves(t.Context(), []shard.Server{a.Server, b.Server})
+			all, err := Moves(t.Context(), []topology.Server{a.Server, b.Server})
 			if err == nil && (len(all) == 0 || all[0].Phase != Arrived) { // that of shard 0 is the oldest
 				err = fmt.Errorf("the move of shard 0 has arrived, and the moves are said to be %+v", all)
 			}

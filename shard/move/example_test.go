@@ -7,21 +7,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // Two shards move to server b, and a moment later their old copies on a are dropped. Killed at any
 // instant, the same program goes on where it was.
 func ExampleMover() {
 	ctx := context.Background()
-	var servers []shard.Server
+	var servers []topology.Server
 	for _, name := range []string{"a", "b"} {
 		config, err := pgx.ParseConfig("postgres://firn@" + name + ".example.com/app")
 		if err != nil {
 			log.Fatal(err)
 		}
-		servers = append(servers, shard.Server{Name: name, Config: config})
+		servers = append(servers, topology.Server{Name: name, Config: config})
 	}
 	plan, err := move.NewPlan(ctx, servers[0], servers[1], []int64{17, 18}, false, nil)
 	if err == nil {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // facts are what both servers say of some shards and of the batch that they are in.
@@ -26,7 +26,7 @@ type pairOf struct {
 type copyOf struct {
 	there   bool // it has a row
 	schema  string
-	state   shard.State
+	state   topology.State
 	here    bool
 	term    int64
 	attempt string
@@ -42,17 +42,17 @@ type copyOf struct {
 }
 
 // view is what the server says of the shard, as far as that is read here.
-func (c copyOf) view(n int64) *shard.View {
-	v := new(shard.View)
+func (c copyOf) view(n int64) *topology.View {
+	v := new(topology.View)
 	if c.there {
-		told := c.state == shard.StateMoved && c.attempt == "" && c.term > 0
-		v.Shards = []shard.Row{{Shard: n, Schema: c.schema, State: c.state, Term: c.term, MovedTo: c.movedTo, Here: c.here, Told: told}}
+		told := c.state == topology.StateMoved && c.attempt == "" && c.term > 0
+		v.Shards = []topology.Row{{Shard: n, Schema: c.schema, State: c.state, Term: c.term, MovedTo: c.movedTo, Here: c.here, Told: told}}
 	}
 	return v
 }
 
 // serves says whether the shard is owned here.
-func (c copyOf) serves() bool { return c.state == shard.StateOpen && c.here }
+func (c copyOf) serves() bool { return c.state == topology.StateOpen && c.here }
 
 // A stream is what a server has of a batch: what it sends, and what it receives.
 type stream struct {

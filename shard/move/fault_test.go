@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestTwoMovers has two movers at work on the same shards at once.
@@ -97,7 +97,7 @@ func TestHeld(t *testing.T) {
 	}
 	o := hasty()
 	o.LockWait = 500 * time.Millisecond
-	held := func(server shard.Server) {
+	held := func(server topology.Server) {
 		t.Helper()
 		m := New(server, b.Server, o)
 		defer m.Close()
@@ -164,7 +164,7 @@ func TestSourceDiesAfterATry(t *testing.T) {
 	o.Patience = 500 * time.Millisecond
 	m := New(source, b.Server, o)
 	defer m.Close()
-	if _, err := m.Move(t.Context(), []int64{1}); !dead.Load() || !errors.As(err, new(*shard.ServerError)) {
+	if _, err := m.Move(t.Context(), []int64{1}); !dead.Load() || !errors.As(err, new(*topology.ServerError)) {
 		t.Fatalf("the source died: %v", err)
 	}
 	mustExec(t, holder, "COMMIT")
@@ -304,7 +304,7 @@ func TestByHand(t *testing.T) {
 	a.must(t, "SELECT firn.open(1)")
 	mustMove(t, mover(t, a, b).Move, 1)
 	// A server that is not of this move.
-	if _, err := Jobs(t.Context(), []shard.Server{a.Server, b.Server}, []int64{1}, "a"); !errors.As(err, new(*UnderwayError)) {
+	if _, err := Jobs(t.Context(), []topology.Server{a.Server, b.Server}, []int64{1}, "a"); !errors.As(err, new(*UnderwayError)) {
 		t.Errorf("to a: %v", err)
 	}
 	if _, err := mover(t, a, b).Finish(t.Context(), []int64{0}); err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file ends moves whose other server is gone for good. Who serves a shard needs
@@ -37,7 +37,7 @@ func (e *ElsewhereError) Error() string {
 // asked selects, and with a [*check.AnswersError] where the server answers. All others have to answer.
 // It returns the shards whose moves it has ended, and replication slots that may be of these moves, or
 // may be yours: it does not drop those.
-func Abandon(ctx context.Context, servers []shard.Server, gone string, asked func(shard int64) bool) ([]int64, []Leftover, error) {
+func Abandon(ctx context.Context, servers []topology.Server, gone string, asked func(shard int64) bool) ([]int64, []Leftover, error) {
 	rest, err := restOf(ctx, servers, gone)
 	defer closeAll(rest)
 	if err != nil {
@@ -66,7 +66,7 @@ func Abandon(ctx context.Context, servers []shard.Server, gone string, asked fun
 }
 
 // CheckAbandon returns the error with which [Abandon] would refuse, or nil. It changes nothing.
-func CheckAbandon(ctx context.Context, servers []shard.Server, gone string, asked func(shard int64) bool) error {
+func CheckAbandon(ctx context.Context, servers []topology.Server, gone string, asked func(shard int64) bool) error {
 	rest, err := restOf(ctx, servers, gone)
 	defer closeAll(rest)
 	if err == nil {
@@ -76,7 +76,7 @@ func CheckAbandon(ctx context.Context, servers []shard.Server, gone string, aske
 }
 
 // restOf are the servers besides one that is gone. It fails where that one answers.
-func restOf(ctx context.Context, servers []shard.Server, gone string) ([]*end, error) {
+func restOf(ctx context.Context, servers []topology.Server, gone string) ([]*end, error) {
 	var rest []*end
 	for _, s := range servers {
 		if s.Name != gone {
@@ -101,13 +101,13 @@ func abandonable(ctx context.Context, rest []*end, gone string, asked func(int64
 	var elsewhere *ElsewhereError
 	for _, o := range all {
 		switch letGo := o.source == o.at.Name; {
-		case o.state == shard.StateMoved && asked(o.shard) && elsewhere == nil:
+		case o.state == topology.StateMoved && asked(o.shard) && elsewhere == nil:
 			elsewhere = &ElsewhereError{[]int64{o.shard}, gone, o.at.Name, letGo}
-		case o.state == shard.StateMoved && asked(o.shard):
+		case o.state == topology.StateMoved && asked(o.shard):
 			if elsewhere.Left == o.at.Name && elsewhere.LetGo == letGo {
 				elsewhere.Shards = append(elsewhere.Shards, o.shard)
 			}
-		case o.state != shard.StateMoved && !o.serves():
+		case o.state != topology.StateMoved && !o.serves():
 			return nil, o.at.fault(fmt.Errorf("shard %d is closed there; to open it first: firn shard reopen %s", o.shard, o.at.Name))
 		}
 	}
@@ -124,12 +124,12 @@ type orphan struct {
 	shard          int64
 	batch          string
 	source, target string
-	state          shard.State
+	state          topology.State
 	here           bool
 	term           int64
 }
 
-func (o orphan) serves() bool { return o.state == shard.StateOpen && o.here }
+func (o orphan) serves() bool { return o.state == topology.StateOpen && o.here }
 
 const orphansSQL = `
 SELECT m.shard, m.batch, m.source, m.target, s.state, firn.is_here(s), s.term FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestAbandon loses the target for good at two moments of a move. Without it the source
@@ -29,7 +29,7 @@ func TestAbandon(t *testing.T) {
 		lose(t, a, b, target, moment)
 		a.must(t, "SELECT pg_create_logical_replication_slot('pg_16400_sync_16390_4711', 'pgoutput'); CREATE PUBLICATION mine")
 
-		servers := []shard.Server{a.Server, b.Server}
+		servers := []topology.Server{a.Server, b.Server}
 		one := func(n int64) bool { return n == 1 }
 		ended, kept, err := Abandon(t.Context(), servers, "b", one)
 		if err != nil || !slices.Equal(ended, []int64{1, 2}) { // which were moved together
@@ -80,7 +80,7 @@ func comesBack(t *testing.T, a, b *site, target *testserver.Server) {
 	target.Start(t)
 	b.Conn = dial(t, b.Server.Config.ConnString())
 	var there *check.AnswersError
-	if _, _, err := Abandon(t.Context(), []shard.Server{a.Server, b.Server}, "b", func(int64) bool { return true }); !errors.As(err, &there) {
+	if _, _, err := Abandon(t.Context(), []topology.Server{a.Server, b.Server}, "b", func(int64) bool { return true }); !errors.As(err, &there) {
 		t.Errorf("b is there: %v", err)
 	}
 	term := func(s *site) string {
@@ -115,7 +115,7 @@ func TestAbandonServed(t *testing.T) {
 	a.must(t, fmt.Sprintf(shop, 1))
 	m := mover(t, a, b)
 	mustMove(t, m.Move, 1)
-	servers := []shard.Server{a.Server, b.Server}
+	servers := []topology.Server{a.Server, b.Server}
 	one := func(n int64) bool { return n == 1 }
 	second.Kill(t)
 	var elsewhere *ElsewhereError
@@ -145,11 +145,11 @@ func TestAbandonServed(t *testing.T) {
 func TestAbandonLate(t *testing.T) {
 	t.Parallel()
 	a, b := shops(t, 2)
-	away := shard.Server{Name: "b", Config: b.Server.Config.Copy()}
+	away := topology.Server{Name: "b", Config: b.Server.Config.Copy()}
 	away.Config.Port = 1
 	away.Config.Fallbacks = nil
 	abandon := func() {
-		if _, _, err := Abandon(context.WithoutCancel(t.Context()), []shard.Server{a.Server, away}, "b", func(n int64) bool { return n == 1 }); err != nil {
+		if _, _, err := Abandon(context.WithoutCancel(t.Context()), []topology.Server{a.Server, away}, "b", func(n int64) bool { return n == 1 }); err != nil {
 			t.Error(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Holder is a transaction with a lock that keeps a shard from changing over. Transactions that only
@@ -80,7 +80,7 @@ SELECT x.pid, x."user", x.application, x.client, x.query, x.age, x.autovacuum FR
 
 // holders are the transactions older than that which keep a shard from being fenced, the
 // oldest first.
-func holders(ctx context.Context, q shard.Querier, schema string, older time.Duration) ([]Holder, error) {
+func holders(ctx context.Context, q topology.Querier, schema string, older time.Duration) ([]Holder, error) {
 	rows, err := q.Query(ctx, holdersSQL, schema, older.Seconds())
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A hook sees each message to a server before it is sent, and after. One that it loses is
@@ -20,7 +20,7 @@ type hook struct {
 }
 
 // hooked is a server whose connections have a hook.
-func hooked(s shard.Server, h hook) shard.Server {
+func hooked(s topology.Server, h hook) topology.Server {
 	config := s.Config.Copy()
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -30,7 +30,7 @@ func hooked(s shard.Server, h hook) shard.Server {
 		}
 		return &hookedConn{c, h}, nil
 	}
-	return shard.Server{Name: s.Name, Config: config}
+	return topology.Server{Name: s.Name, Config: config}
 }
 
 type hookedConn struct {
@@ -66,7 +66,7 @@ func once(pattern string, f func()) func(string) {
 }
 
 // at is a server like another one, whose mover does something before or after a message.
-func at(s *site, when, pattern string, f func()) shard.Server {
+func at(s *site, when, pattern string, f func()) topology.Server {
 	h := hook{before: once(pattern, f)}
 	if when == "after" {
 		h = hook{after: once(pattern, f)}
@@ -75,12 +75,12 @@ func at(s *site, when, pattern string, f func()) shard.Server {
 }
 
 // serverAt is a server of a URL.
-func serverAt(name, url string) shard.Server {
+func serverAt(name, url string) topology.Server {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		panic(err)
 	}
-	return shard.Server{Name: name, Config: config}
+	return topology.Server{Name: name, Config: config}
 }
 
 // hasty are options for tests on a busy machine.

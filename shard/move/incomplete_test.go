@@ -7,18 +7,18 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // reopenAlone opens a shard on the server that is left, as it is if that is said.
 func reopenAlone(t *testing.T, s *site, gone string, incomplete bool) error {
 	t.Helper()
-	v, err := shard.Look(t.Context(), s.Conn)
+	v, err := topology.Look(t.Context(), s.Conn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := setup.PlanReopen(s.Name, map[string]*shard.View{s.Name: v}, []string{gone}, []string{gone}, func(n int64) bool { return n == 1 })
+	plan, err := setup.PlanReopen(s.Name, map[string]*topology.View{s.Name: v}, []string{gone}, []string{gone}, func(n int64) bool { return n == 1 })
 	if err != nil || len(plan.Shards) != 1 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
@@ -105,12 +105,12 @@ func TestIncompleteSource(t *testing.T) {
 	mustMove(t, mover(t, a, b).Move, 1)
 	last := number(t, b.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text"))
 	a.must(t, "UPDATE firn.server SET servers = '{a}'")
-	v, err := shard.Look(t.Context(), a.Conn)
+	v, err := topology.Look(t.Context(), a.Conn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var away *setup.AwayError
-	if _, err := setup.PlanReopen("a", map[string]*shard.View{"a": v}, nil, nil, func(n int64) bool { return n == 1 }); !errors.As(err, &away) || away.Away != "b" {
+	if _, err := setup.PlanReopen("a", map[string]*topology.View{"a": v}, nil, nil, func(n int64) bool { return n == 1 }); !errors.As(err, &away) || away.Away != "b" {
 		t.Errorf("b has the shard, and is not asked: %v", err)
 	}
 	asItIs(t, a, "b")

@@ -10,21 +10,21 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Job is what one [Mover] does: shards that are to move from one server to another, or that are in such
 // a move.
 type Job struct {
-	Source, Target shard.Server
+	Source, Target topology.Server
 	Shards         []int64
 	New            []int64 // those of them that are in no move yet
 }
 
 // Underway returns the moves that some shards are in, as all servers say. It leaves out shards that are
 // in none.
-func Underway(ctx context.Context, servers []shard.Server, shards []int64) ([]Job, error) {
+func Underway(ctx context.Context, servers []topology.Server, shards []int64) ([]Job, error) {
 	var jobs []Job
 	seen := make(map[int64]bool)
 	for _, s := range servers {
@@ -50,7 +50,7 @@ type moveRow struct {
 	Source, Target string
 }
 
-func movesOf(ctx context.Context, s shard.Server, shards []int64) ([]moveRow, error) {
+func movesOf(ctx context.Context, s topology.Server, shards []int64) ([]moveRow, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -66,18 +66,18 @@ func movesOf(ctx context.Context, s shard.Server, shards []int64) ([]moveRow, er
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	return all, nil
 }
 
 // add puts a shard into the job from one server to another.
-func add(jobs []Job, servers []shard.Server, source, target string, n int64, fresh bool) ([]Job, error) {
+func add(jobs []Job, servers []topology.Server, source, target string, n int64, fresh bool) ([]Job, error) {
 	i := slices.IndexFunc(jobs, func(l Job) bool { return l.Source.Name == source && l.Target.Name == target })
 	if i < 0 {
-		var ends [2]shard.Server
+		var ends [2]topology.Server
 		for k, name := range []string{source, target} {
-			at := slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+			at := slices.IndexFunc(servers, func(s topology.Server) bool { return s.Name == name })
 			if at < 0 {
 				return nil, fmt.Errorf("shard: server %s is not named, and shard %d is in a move from %s to %s", name, n, source, target)
 			}
@@ -99,7 +99,7 @@ var ErrNoMember = errors.New("shard: there is no such server in the cluster")
 // server: a [Job] for each source. It leaves out shards that are there already. A shard that is in a
 // move to another server gives an [*UnderwayError], a shard that no server serves a [*StuckError], and
 // a server that is not in the cluster [ErrNoMember].
-func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string) ([]Job, error) {
+func Jobs(ctx context.Context, servers []topology.Server, shards []int64, to string) ([]Job, error) {
 	under, err := Underway(ctx, servers, shards)
 	if err != nil {
 		return nil, err
@@ -123,18 +123,18 @@ func Jobs(ctx context.Context, servers []shard.Server, shards []int64, to string
 		l, under := moving[n]
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("shard: %w: %d", shard.ErrNoShard, n)
+			return nil, fmt.Errorf("shard: there is no such shard: %d", n)
 		case under && l.Target.Name == to:
 			jobs, err = add(jobs, servers, l.Source.Name, to, n, false)
 		case under && lostDo(views, n) != "":
 			return nil, &StuckError{n, "no server serves it", lostDo(views, n)}
 		case under:
 			serves := ""
-			if route.State == shard.StateOpen {
+			if route.State == topology.StateOpen {
 				serves = route.Server
 			}
 			return nil, &UnderwayError{n, l.Source.Name, l.Target.Name, serves}
-		case route.State != shard.StateOpen:
+		case route.State != topology.StateOpen:
 			return nil, &StuckError{n, cmp.Or(route.Why, "no server serves it"), cmp.Or(lostDo(views, n), copyDo(views, n), seeDoctor)}
 		case route.Server != to:
 			jobs, err = add(jobs, servers, route.Server, to, n, true)

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestSplit: what is under way goes on as it is, and the rest begins in parts.
 func TestSplit(t *testing.T) {
-	l := move.Job{Source: shard.Server{Name: "a"}, Target: shard.Server{Name: "b"}}
+	l := move.Job{Source: topology.Server{Name: "a"}, Target: topology.Server{Name: "b"}}
 	for n := range int64(67) {
 		l.Shards = append(l.Shards, n)
 		if n != 0 && n != 50 {

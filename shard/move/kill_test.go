@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func init() { child["move"] = moveChild }
@@ -136,14 +136,14 @@ func TestKilledBetween(t *testing.T) {
 	where := ownersOf(a, b)
 	m := mover(t, a, b)
 	mustMove(t, m.Move, 1)
-	if moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || moves[0].Back != nil {
+	if moves, err := Moves(t.Context(), []topology.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || moves[0].Back != nil {
 		t.Fatalf("it has arrived: %+v, %v", moves, err)
 	}
 	if !runChild(t, a, b, "revert", "after", `firn\.lock_tables`) {
 		t.Fatal("revert seized nothing")
 	}
 	settled(t, a, b)
-	if moves, err := Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || len(moves[0].Back) == 0 {
+	if moves, err := Moves(t.Context(), []topology.Server{a.Server, b.Server}); err != nil || len(moves) != 1 || moves[0].Phase != Arrived || len(moves[0].Back) == 0 {
 		t.Fatalf("revert was killed early: %+v, %v", moves, err)
 	}
 	for _, tt := range []struct {
@@ -165,7 +165,7 @@ func TestKilledBetween(t *testing.T) {
 			}
 			settled(t, a, b)
 			var err error
-			if moves, err = Moves(t.Context(), []shard.Server{a.Server, b.Server}); err != nil || len(moves) != 1 {
+			if moves, err = Moves(t.Context(), []topology.Server{a.Server, b.Server}); err != nil || len(moves) != 1 {
 				t.Fatalf("%s was killed: %+v, %v", tt.killed, moves, err)
 			}
 			if moves[0].Phase == Between {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A tape has what movers have sent to servers, in order: each as what would arrive late
@@ -31,7 +31,7 @@ type piece struct {
 var changes = regexp.MustCompile(`firn\.(begin_move|claim|begin_load|end_load|publish|empty_publication|subscribe|enable_subscription|lock_tables|let_go|take|record_owner|cancel_cutover|end_move|unsubscribe|discard|drop_leftovers|drop_fences)|pg_create_logical|firn_mark`)
 
 // record is a server like another one, whose messages are recorded.
-func (r *tape) record(s shard.Server) shard.Server {
+func (r *tape) record(s topology.Server) topology.Server {
 	config := s.Config.Copy()
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -60,7 +60,7 @@ func (r *tape) record(s shard.Server) shard.Server {
 			}
 		}}}, nil
 	}
-	return shard.Server{Name: s.Name, Config: config}
+	return topology.Server{Name: s.Name, Config: config}
 }
 
 func (r *tape) add(server, sql string) {

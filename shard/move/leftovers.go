@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Leftover is something that a move has left, and that no move needs any more.
@@ -71,9 +71,9 @@ WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND 
 
 // Leftovers returns what moves have left on the servers of a cluster. All servers have to answer: what
 // looks left on one server may be needed by another.
-func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) {
+func Leftovers(ctx context.Context, servers []topology.Server) ([]Leftover, error) {
 	found := make([]residue, len(servers))
-	err := each(servers, func(i int, s shard.Server) (err error) {
+	err := each(servers, func(i int, s topology.Server) (err error) {
 		found[i], err = residueOf(ctx, s)
 		return err
 	})
@@ -110,9 +110,9 @@ func Leftovers(ctx context.Context, servers []shard.Server) ([]Leftover, error) 
 const halfAge = time.Minute
 
 // halves are the moves that one of two servers does not know any more.
-func halves(servers []shard.Server, found []residue, moves []Move) []Leftover {
+func halves(servers []topology.Server, found []residue, moves []Move) []Leftover {
 	named := func(name string) int {
-		return slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })
+		return slices.IndexFunc(servers, func(s topology.Server) bool { return s.Name == name })
 	}
 	var all []Leftover
 	for _, f := range moves {
@@ -134,7 +134,7 @@ func halves(servers []shard.Server, found []residue, moves []Move) []Leftover {
 type residue struct {
 	system        string
 	subscriptions []int64
-	shards        []shard.Row
+	shards        []topology.Row
 	list          []Leftover
 	syncs         []syncSlot
 }
@@ -151,7 +151,7 @@ func (s syncSlot) isLeft(found []residue) bool {
 	return i >= 0 && !slices.Contains(found[i].subscriptions, s.subscription)
 }
 
-func residueOf(ctx context.Context, s shard.Server) (residue, error) {
+func residueOf(ctx context.Context, s topology.Server) (residue, error) {
 	var r residue
 	c, err := s.Connect(ctx)
 	if err != nil {
@@ -160,13 +160,13 @@ func residueOf(ctx context.Context, s shard.Server) (residue, error) {
 	defer c.Close(context.WithoutCancel(ctx))
 	r, err = readResidue(ctx, c)
 	if err != nil {
-		err = &shard.ServerError{Server: s.Name, Err: err}
+		err = &topology.ServerError{Server: s.Name, Err: err}
 	}
 	return r, err
 }
 
 func readResidue(ctx context.Context, c *pgx.Conn) (r residue, err error) {
-	view, err := shard.Look(ctx, c)
+	view, err := topology.Look(ctx, c)
 	if err != nil {
 		return r, err
 	}
@@ -217,7 +217,7 @@ func readResidue(ctx context.Context, c *pgx.Conn) (r residue, err error) {
 // open says whether a server has a shard open, at a term above one.
 func open(found []residue, n, term int64) bool {
 	return slices.ContainsFunc(found, func(r residue) bool {
-		return slices.ContainsFunc(r.shards, func(row shard.Row) bool {
+		return slices.ContainsFunc(r.shards, func(row topology.Row) bool {
 			return row.Shard == n && row.Serves() && row.Term > term
 		})
 	})
@@ -225,7 +225,7 @@ func open(found []residue, n, term int64) bool {
 
 // termOf is the term that a server knows of a shard.
 func termOf(r residue, n int64) int64 {
-	i := slices.IndexFunc(r.shards, func(row shard.Row) bool { return row.Shard == n })
+	i := slices.IndexFunc(r.shards, func(row topology.Row) bool { return row.Shard == n })
 	if i < 0 {
 		return 0
 	}

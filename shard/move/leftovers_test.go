@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // left is what Leftovers finds on both servers.
 func left(t *testing.T, a, b *site) []string {
 	t.Helper()
-	found, err := Leftovers(t.Context(), []shard.Server{a.Server, b.Server})
+	found, err := Leftovers(t.Context(), []topology.Server{a.Server, b.Server})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +60,12 @@ func TestLeftovers(t *testing.T) {
 	}
 	// What other schemas have is not dropped with a copy.
 	b.must(t, "CREATE VIEW public.olds AS SELECT id FROM insta2.old")
-	found, err := Leftovers(t.Context(), []shard.Server{a.Server, b.Server})
+	found, err := Leftovers(t.Context(), []topology.Server{a.Server, b.Server})
 	if err != nil {
 		t.Fatal(err)
 	}
 	found = slices.DeleteFunc(found, func(l Leftover) bool { return l.Kind != Copy })
-	if err := Clean(t.Context(), []shard.Server{a.Server, b.Server}, found, func(Leftover) {}); sqlstate(err) != "2BP01" || !strings.Contains(err.Error(), "olds") {
+	if err := Clean(t.Context(), []topology.Server{a.Server, b.Server}, found, func(Leftover) {}); sqlstate(err) != "2BP01" || !strings.Contains(err.Error(), "olds") {
 		t.Errorf("a copy that a view reads is dropped: %v", err)
 	}
 	b.must(t, "DROP VIEW public.olds")
@@ -82,7 +82,7 @@ func TestLeftovers(t *testing.T) {
 // clean removes what is found, which is so many things.
 func clean(t *testing.T, a, b *site, many int) {
 	t.Helper()
-	servers := []shard.Server{a.Server, b.Server}
+	servers := []topology.Server{a.Server, b.Server}
 	found, err := Leftovers(t.Context(), servers)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func clean(t *testing.T, a, b *site, many int) {
 // needs is not left over. One whose end was broken off is.
 func TestMoves(t *testing.T) {
 	a, b := pair(t, 2)
-	servers := []shard.Server{a.Server, b.Server}
+	servers := []topology.Server{a.Server, b.Server}
 	a.must(t, "CREATE TABLE insta0.users (id bigint PRIMARY KEY); INSERT INTO insta0.users SELECT generate_series(1, 500); CREATE TABLE insta1.users (id bigint PRIMARY KEY); ANALYZE")
 	m := New(a.Server, b.Server, nil)
 	defer m.Close()

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Mover moves shards from a source to a target. Use it in one goroutine only.
@@ -31,7 +31,7 @@ type Mover struct {
 
 // New makes a mover. Source and target are those of the move, also for Revert, which goes the other way.
 // It connects when it is first used.
-func New(source, target shard.Server, o *Options) *Mover {
+func New(source, target topology.Server, o *Options) *Mover {
 	return &Mover{
 		source: newEnd(source), target: newEnd(target), options: o.orDefault(),
 		verified: make(map[int64]bool), slotless: make(map[string]time.Time),

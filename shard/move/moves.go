@@ -12,8 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Move is a batch of shards that is under way, or that has arrived and was not finished, as far as the
@@ -34,7 +34,7 @@ type Move struct {
 	Unapplied       int64 // bytes of WAL that the other server has not applied yet; -1: not known
 	Problem         string
 	Forgot          string // of HalfLeft: the server that knows nothing of it
-	Err             error  // of Unknown: the [*shard.ServerError] of the server that did not say
+	Err             error  // of Unknown: the [*topology.ServerError] of the server that did not say
 
 	Copy    string // the server that was promoted, restored or copied: reopen it before anything else
 	Standby string // of Unknown: the server whose address leads to a standby
@@ -114,14 +114,14 @@ const (
 
 // Moves returns the moves that the servers know, the oldest first. The error is that of a server that
 // did not answer; the moves are then those that the others know.
-func Moves(ctx context.Context, servers []shard.Server) ([]Move, error) {
+func Moves(ctx context.Context, servers []topology.Server) ([]Move, error) {
 	said := make([]map[string]*account, len(servers))
-	seen, errs := make([]*shard.View, len(servers)), make([]error, len(servers))
-	err := each(servers, func(i int, s shard.Server) error {
+	seen, errs := make([]*topology.View, len(servers)), make([]error, len(servers))
+	err := each(servers, func(i int, s topology.Server) error {
 		said[i], seen[i], errs[i] = askOfMoves(ctx, s)
 		return errs[i]
 	})
-	views := make(map[string]*shard.View)
+	views := make(map[string]*topology.View)
 	for i, v := range seen {
 		if stray := servers[i].Outside(v, errs[i], seen); stray != nil {
 			said[i], v, errs[i], err = nil, nil, stray, cmp.Or(err, stray)
@@ -150,13 +150,13 @@ func Moves(ctx context.Context, servers []shard.Server) ([]Move, error) {
 				f.silent(s.Name, errs[i])
 			}
 			if v, other := views[s.Name], views[either(s.Name == f.Source, f.Target, f.Source)]; of[s.Name] == nil && v != nil && other != nil && v.Cluster != other.Cluster {
-				f.silent(s.Name, &shard.ServerError{Server: s.Name, Err: &shard.StrayError{Database: v.Database, Why: "is in another cluster"}})
+				f.silent(s.Name, &topology.ServerError{Server: s.Name, Err: &topology.StrayError{Database: v.Database, Why: "is in another cluster"}})
 			}
 			if v := views[s.Name]; v != nil && v.Standby {
 				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
 			}
 		}
-		both := map[string]*shard.View{f.Source: views[f.Source], f.Target: views[f.Target]}
+		both := map[string]*topology.View{f.Source: views[f.Source], f.Target: views[f.Target]}
 		for _, n := range f.Shards {
 			if both[f.Source] != nil && both[f.Target] != nil {
 				f.Copy = cmp.Or(f.Copy, check.CopyOf(both, n))
@@ -178,7 +178,7 @@ func (f *Move) silent(server string, err error) {
 		return
 	}
 	f.Phase, f.Forgot, f.Err, f.Problem = Unknown, "", err, server+" does not answer"
-	var stray *shard.StrayError
+	var stray *topology.StrayError
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &stray):
@@ -192,14 +192,14 @@ func (f *Move) silent(server string, err error) {
 
 // Refused reports whether both servers answer, and one of them refuses to say how far the move is.
 func (f Move) Refused() bool {
-	var of *shard.ServerError
+	var of *topology.ServerError
 	return errors.As(f.Err, &of) && !of.Away()
 }
 
 // reason is what a server says, without its name.
 func reason(err error) string {
 	var pg *pgconn.PgError
-	var of *shard.ServerError
+	var of *topology.ServerError
 	switch {
 	case errors.As(err, &pg):
 		return pg.Message
@@ -210,7 +210,7 @@ func reason(err error) string {
 }
 
 // each does something at all servers at once. The error is the first of all of them.
-func each(servers []shard.Server, f func(int, shard.Server) error) error {
+func each(servers []topology.Server, f func(int, topology.Server) error) error {
 	errs := make([]error, len(servers))
 	var all sync.WaitGroup
 	for i, s := range servers {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A goal is what somebody wants.
@@ -78,7 +78,7 @@ func nextOf(g goal, p pairOf) (action, error) {
 	switch {
 	case from.serves() && to.serves():
 		return "", &StuckError{p.shard, "both servers serve it: one of them was put back to an earlier state", seeDoctor}
-	case to.serves() && from.state == shard.StateOpen && from.batch != "":
+	case to.serves() && from.state == topology.StateOpen && from.batch != "":
 		return toRecordOwner, nil
 	case to.serves():
 		return toEnd, nil
@@ -96,9 +96,9 @@ func nextOf(g goal, p pairOf) (action, error) {
 		return toLoad, nil
 	case from.serves():
 		return toCut, nil
-	case from.state == shard.StateMoved && same && to.state == shard.StateMoved:
+	case from.state == topology.StateMoved && same && to.state == topology.StateMoved:
 		return toTake, nil
-	case from.there && !from.here && from.state == shard.StateOpen && to.state == shard.StateMoved && to.loaded:
+	case from.there && !from.here && from.state == topology.StateOpen && to.state == topology.StateMoved && to.loaded:
 		return toTake, nil // it may have let the shard go before it was promoted
 	}
 	return "", &StuckError{p.shard, fmt.Sprintf("no server serves it (%s at term %d, %s at term %d)", from.state, from.term, to.state, to.term), seeDoctor}

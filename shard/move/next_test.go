@@ -4,20 +4,20 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // What servers say of a shard, in the order of a move.
 var (
 	nowhere  = copyOf{}
-	open1    = copyOf{there: true, state: shard.StateOpen, here: true, term: 1}
-	begun    = copyOf{there: true, state: shard.StateOpen, here: true, term: 2, attempt: "me", batch: "x", loaded: true}
-	others   = copyOf{there: true, state: shard.StateOpen, here: true, term: 2, attempt: "other", batch: "x", loaded: true}
-	claimed  = copyOf{there: true, state: shard.StateMoved, here: true, term: 2, attempt: "me", movedTo: "a", batch: "x"}
-	loaded   = copyOf{there: true, state: shard.StateMoved, here: true, term: 2, attempt: "me", movedTo: "a", batch: "x", loaded: true}
-	gone     = copyOf{there: true, state: shard.StateMoved, here: true, term: 2, attempt: "me", movedTo: "b", batch: "x", loaded: true}
-	taken    = copyOf{there: true, state: shard.StateOpen, here: true, term: 3, attempt: "me+", batch: "x", loaded: true}
-	promoted = copyOf{there: true, state: shard.StateOpen, here: false, term: 2, attempt: "me", batch: "x", loaded: true}
+	open1    = copyOf{there: true, state: topology.StateOpen, here: true, term: 1}
+	begun    = copyOf{there: true, state: topology.StateOpen, here: true, term: 2, attempt: "me", batch: "x", loaded: true}
+	others   = copyOf{there: true, state: topology.StateOpen, here: true, term: 2, attempt: "other", batch: "x", loaded: true}
+	claimed  = copyOf{there: true, state: topology.StateMoved, here: true, term: 2, attempt: "me", movedTo: "a", batch: "x"}
+	loaded   = copyOf{there: true, state: topology.StateMoved, here: true, term: 2, attempt: "me", movedTo: "a", batch: "x", loaded: true}
+	gone     = copyOf{there: true, state: topology.StateMoved, here: true, term: 2, attempt: "me", movedTo: "b", batch: "x", loaded: true}
+	taken    = copyOf{there: true, state: topology.StateOpen, here: true, term: 3, attempt: "me+", batch: "x", loaded: true}
+	promoted = copyOf{there: true, state: topology.StateOpen, here: false, term: 2, attempt: "me", batch: "x", loaded: true}
 )
 
 func TestNextOfAShard(t *testing.T) {
@@ -48,7 +48,7 @@ func TestNextOfAShard(t *testing.T) {
 		{"the source was promoted before it let go, or after", promoted, loaded, false, toTake},
 		{"the source was promoted and has forgotten", promoted, taken, false, toRecordOwner},
 		{"open on both", begun, taken, false, ""},
-		{"the source is closed", with(begun, func(c *copyOf) { c.state = shard.StateClosed }), loaded, false, ""},
+		{"the source is closed", with(begun, func(c *copyOf) { c.state = topology.StateClosed }), loaded, false, ""},
 		{"let go for a claim that was overtaken", gone, with(loaded, func(c *copyOf) { c.term = 7 }), false, ""},
 		{"the target was promoted after it opened", gone, with(taken, func(c *copyOf) { c.here = false }), false, ""},
 	} {

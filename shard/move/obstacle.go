@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // An Obstacle is one reason not to begin a move.
@@ -67,6 +67,6 @@ func (e *RefusedError) Error() string {
 func (*RefusedError) Retryable() bool { return false }
 
 // versionOf is a server with its version, as PostgreSQL writes it: a (PostgreSQL 15.8).
-func versionOf(name string, v *shard.View) string {
+func versionOf(name string, v *topology.View) string {
 	return fmt.Sprintf("%s (PostgreSQL %d.%d)", name, v.Version/10000, v.Version%10000)
 }

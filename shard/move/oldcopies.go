@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file drops copies that are in no move any more: most are of shards that firn shard reopen has opened on
@@ -22,7 +22,7 @@ type OldCopy struct {
 
 // OldCopies returns the copies that no move needs, of the shards that asked selects. All servers
 // have to answer.
-func OldCopies(ctx context.Context, servers []shard.Server, asked func(shard int64) bool) ([]OldCopy, error) {
+func OldCopies(ctx context.Context, servers []topology.Server, asked func(shard int64) bool) ([]OldCopy, error) {
 	left, err := Leftovers(ctx, servers)
 	var all []OldCopy
 	for _, l := range left {
@@ -34,7 +34,7 @@ func OldCopies(ctx context.Context, servers []shard.Server, asked func(shard int
 }
 
 // oldCopyOf is the copy that was found, with the server that serves the shard.
-func oldCopyOf(servers []shard.Server, found []residue, l Leftover) OldCopy {
+func oldCopyOf(servers []topology.Server, found []residue, l Leftover) OldCopy {
 	c := OldCopy{Shard: l.Shard, Server: l.Server, schema: l.Name}
 	for i, r := range found {
 		for _, row := range r.shards {
@@ -54,7 +54,7 @@ func oldCopyOf(servers []shard.Server, found []residue, l Leftover) OldCopy {
 
 // Check compares the copy with the shard, and returns a [*SurplusError] where the copy has rows that the server
 // lacks which serves the shard, unless dropRowsOf names the server of the copy.
-func (c OldCopy) Check(ctx context.Context, servers []shard.Server, dropRowsOf string) error {
+func (c OldCopy) Check(ctx context.Context, servers []topology.Server, dropRowsOf string) error {
 	switch {
 	case c.twice:
 		return &StuckError{c.Shard, "more than one server serves it, so nothing is dropped", seeDoctor}
@@ -73,7 +73,7 @@ func (c OldCopy) Check(ctx context.Context, servers []shard.Server, dropRowsOf s
 }
 
 // Drop checks the copy as Check does, and drops it.
-func (c OldCopy) Drop(ctx context.Context, servers []shard.Server, dropRowsOf string) error {
+func (c OldCopy) Drop(ctx context.Context, servers []topology.Server, dropRowsOf string) error {
 	if err := c.Check(ctx, servers, dropRowsOf); err != nil {
 		return err
 	}
@@ -90,6 +90,6 @@ func (c OldCopy) Drop(ctx context.Context, servers []shard.Server, dropRowsOf st
 	return e.fault(err)
 }
 
-func serverOf(servers []shard.Server, name string) shard.Server {
-	return servers[slices.IndexFunc(servers, func(s shard.Server) bool { return s.Name == name })]
+func serverOf(servers []topology.Server, name string) topology.Server {
+	return servers[slices.IndexFunc(servers, func(s topology.Server) bool { return s.Name == name })]
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestOlderBackup has the new server replaced by a base backup of before a move that was finished. No server has
@@ -29,8 +29,8 @@ func TestOlderBackup(t *testing.T) {
 	url := fmt.Sprintf("postgres://t@%s/%s?sslmode=disable", older.Addr(), b.Server.Config.Database)
 	now := &site{serverAt("b", url), dial(t, url)}
 
-	views := make(map[string]*shard.View)
-	for _, s := range check.Look(t.Context(), []shard.Server{a.Server, now.Server}) {
+	views := make(map[string]*topology.View)
+	for _, s := range check.Look(t.Context(), []topology.Server{a.Server, now.Server}) {
 		if s.Err != nil {
 			t.Fatal(s.Err)
 		}

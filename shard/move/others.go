@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file knows what others have to do with a shard, and would lose without a word if
@@ -23,7 +23,7 @@ type leaving struct {
 
 // outsiders are what speaks against letting a shard leave because of what others have to do
 // with it, and what only a person can judge.
-func outsiders(ctx context.Context, q shard.Querier, l leaving, consumers []string) (refused, notes []Obstacle, err error) {
+func outsiders(ctx context.Context, q topology.Querier, l leaving, consumers []string) (refused, notes []Obstacle, err error) {
 	refused, err = streams(ctx, q, l, consumers)
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +61,7 @@ func quoted(name string) string {
 
 // streams are the subscriptions that would go on writing where the shard is no more, and
 // the publications that would go quiet.
-func streams(ctx context.Context, q shard.Querier, l leaving, consumers []string) (refused []Obstacle, err error) {
+func streams(ctx context.Context, q topology.Querier, l leaving, consumers []string) (refused []Obstacle, err error) {
 	rows, err := q.Query(ctx, "SELECT kind, name::text, tables FROM firn.streams_of_others($1) ORDER BY 1 DESC, 2, 3", l.schema)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (m *Mover) checkOthers(ctx context.Context, g goal, some []pairOf) error {
 func (l *planner) readers(ctx context.Context) error {
 	found, err := names(ctx, l.target.conn, "SELECT pubname::text FROM pg_publication WHERE puballtables ORDER BY 1")
 	if err != nil {
-		return &shard.ServerError{Server: l.Target, Err: err}
+		return &topology.ServerError{Server: l.Target, Err: err}
 	}
 	for _, name := range found {
 		if !slices.Contains(l.options.Consumers, name) {
@@ -126,7 +126,7 @@ func (l *planner) readers(ctx context.Context) error {
 	found, err = names(ctx, l.source.conn, `SELECT format('%s (%s)', slot_name, plugin) FROM pg_replication_slots
 		WHERE database = current_database() AND slot_type = 'logical' AND plugin <> 'pgoutput' ORDER BY 1`)
 	if err != nil {
-		return &shard.ServerError{Server: l.Source, Err: err}
+		return &topology.ServerError{Server: l.Source, Err: err}
 	}
 	if len(found) > 0 {
 		l.Notes = append(l.Notes, Obstacle{

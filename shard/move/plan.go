@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Plan says what a move would do, and what speaks against it.
@@ -56,7 +56,7 @@ func (p *Plan) Err() error {
 // NewPlan looks at two servers, and says what a move of these shards would do and what speaks against
 // it. It changes nothing. Where goesOn is set, the move has begun, and the plan has only what it still
 // needs. A server that restarts is waited for.
-func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool, o *Options) (p *Plan, err error) {
+func NewPlan(ctx context.Context, source, target topology.Server, shards []int64, goesOn bool, o *Options) (p *Plan, err error) {
 	err = patiently(ctx, defaultPatience, func() (err error) {
 		p, err = planOnce(ctx, source, target, shards, goesOn, o.orDefault())
 		return err
@@ -64,9 +64,9 @@ func NewPlan(ctx context.Context, source, target shard.Server, shards []int64, g
 	return p, err
 }
 
-func planOnce(ctx context.Context, source, target shard.Server, shards []int64, goesOn bool, o Options) (*Plan, error) {
+func planOnce(ctx context.Context, source, target topology.Server, shards []int64, goesOn bool, o Options) (*Plan, error) {
 	l := &planner{Plan: Plan{Source: source.Name, Target: target.Name}, goesOn: goesOn, options: o}
-	for i, s := range []shard.Server{source, target} {
+	for i, s := range []topology.Server{source, target} {
 		c, err := s.Connect(ctx)
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func planOnce(ctx context.Context, source, target shard.Server, shards []int64, 
 		defer c.Close(context.WithoutCancel(ctx))
 		p, err := stand(ctx, s.Name, c)
 		if err != nil {
-			return nil, &shard.ServerError{Server: s.Name, Err: err}
+			return nil, &topology.ServerError{Server: s.Name, Err: err}
 		}
 		[]*standing{&l.source, &l.target}[i].conn = c
 		[]*standing{&l.source, &l.target}[i].post = p
@@ -111,7 +111,7 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 	if l.source.Code == code { // else there may be nothing to ask with
 		for _, n := range shards {
 			if err := l.shard(ctx, n); err != nil {
-				return &shard.ServerError{Server: l.Source, Err: err}
+				return &topology.ServerError{Server: l.Source, Err: err}
 			}
 		}
 	}
@@ -129,11 +129,11 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 	}
 	roles, err := names(ctx, l.source.conn, rolesSQL, schemas)
 	if err != nil {
-		return &shard.ServerError{Server: l.Source, Err: err}
+		return &topology.ServerError{Server: l.Source, Err: err}
 	}
 	extensions, err := names(ctx, l.source.conn, extensionsSQL, schemas)
 	if err != nil {
-		return &shard.ServerError{Server: l.Source, Err: err}
+		return &topology.ServerError{Server: l.Source, Err: err}
 	}
 	var from, to needs
 	bytes := l.Bytes()
@@ -159,7 +159,7 @@ func (l *planner) secrets(ctx context.Context) error {
 		}
 		rows, err := e.conn.Query(ctx, "SELECT setting, value FROM firn.password_leaks()")
 		if err != nil {
-			return &shard.ServerError{Server: e.server, Err: err}
+			return &topology.ServerError{Server: e.server, Err: err}
 		}
 		var setting, value string
 		_, err = pgx.ForEachRow(rows, []any{&setting, &value}, func() error {
@@ -170,7 +170,7 @@ func (l *planner) secrets(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
-			return &shard.ServerError{Server: e.server, Err: err}
+			return &topology.ServerError{Server: e.server, Err: err}
 		}
 	}
 	return nil
@@ -181,15 +181,15 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	refuse := func(server, fix, format string, args ...any) {
 		l.Obstacles = append(l.Obstacles, Obstacle{Server: server, Shard: n, Object: fmt.Sprintf("shard %d", n), Reason: fmt.Sprintf(format, args...), Fix: fix})
 	}
-	i := slices.IndexFunc(l.source.Shards, func(r shard.Row) bool { return r.Shard == n })
+	i := slices.IndexFunc(l.source.Shards, func(r topology.Row) bool { return r.Shard == n })
 	switch {
 	case i < 0:
 		refuse(l.Source, "firn shard where "+strconv.FormatInt(n, 10), "it is not there")
 		return nil
-	case l.source.Shards[i].State == shard.StateMoved:
+	case l.source.Shards[i].State == topology.StateMoved:
 		refuse(l.Source, "", "it has moved to %s", l.source.Shards[i].MovedTo)
 		return nil
-	case l.source.Shards[i].State != shard.StateOpen || !l.source.Shards[i].Here:
+	case l.source.Shards[i].State != topology.StateOpen || !l.source.Shards[i].Here:
 		refuse(l.Source, "firn shard reopen "+l.Source, "it is not open there")
 		return nil
 	}
@@ -221,13 +221,13 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 			refuse(p.server, "to see what to do: firn shard status", "another move of it is under way, %s", batch)
 		}
 	}
-	j := slices.IndexFunc(l.target.Shards, func(r shard.Row) bool { return r.Shard == n })
-	if j >= 0 && l.target.Shards[j].State != shard.StateMoved {
+	j := slices.IndexFunc(l.target.Shards, func(r topology.Row) bool { return r.Shard == n })
+	if j >= 0 && l.target.Shards[j].State != topology.StateMoved {
 		refuse(l.Target, "firn shard doctor", "it is %s there too", l.target.Shards[j].State)
 	} else if slices.Contains(l.target.schemas, s.Schema) {
 		text, do, _, err := inWay(ctx, l.target.conn, l.Target, n, s.Schema)
 		if err != nil {
-			return &shard.ServerError{Server: l.Target, Err: err}
+			return &topology.ServerError{Server: l.Target, Err: err}
 		}
 		refuse(l.Target, do, "%s", text)
 	}
@@ -249,7 +249,7 @@ func (l *planner) measure(ctx context.Context) error {
 	for _, s := range []standing{l.target, l.source} {
 		begun := time.Now()
 		if err := s.conn.QueryRow(ctx, position).Scan(&from); err != nil {
-			return &shard.ServerError{Server: s.server, Err: err}
+			return &topology.ServerError{Server: s.server, Err: err}
 		}
 		l.trip = max(l.trip, time.Since(begun))
 	}
@@ -261,7 +261,7 @@ func (l *planner) measure(ctx context.Context) error {
 		return err
 	}
 	if err := l.source.conn.QueryRow(ctx, position).Scan(&to); err != nil {
-		return &shard.ServerError{Server: l.Source, Err: err}
+		return &topology.ServerError{Server: l.Source, Err: err}
 	}
 	l.WALRate = float64(to-from) / time.Since(begun).Seconds()
 	var tables int64

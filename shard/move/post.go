@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 const postSQL = `
@@ -34,7 +34,7 @@ FROM pg_roles AS r, pg_database AS d WHERE r.rolname = current_user AND d.datnam
 func stand(ctx context.Context, name string, c *pgx.Conn) (*post, error) {
 	p := &post{server: name, disk: -1, moves: map[int64]string{}}
 	var err error
-	if p.View, err = shard.Look(ctx, c); err != nil {
+	if p.View, err = topology.Look(ctx, c); err != nil {
 		return nil, err
 	}
 	if err := c.QueryRow(ctx, postSQL).Scan(&p.superuser, &p.replication, &p.subscribes, &p.createsInDatabase, &p.monitors,
@@ -100,7 +100,7 @@ func diskOf(ctx context.Context, c *pgx.Conn) int64 {
 // A post is what a server has and lets one do, as far as moves need it.
 type post struct {
 	server string
-	*shard.View
+	*topology.View
 
 	superuser, replication, subscribes, createsInDatabase, monitors bool
 	user, database, locale                                          string

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file knows what cannot be moved without loss.
@@ -110,7 +110,7 @@ CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) AS o
 WHERE EXISTS (SELECT FROM unnest($1::text[]) AS s WHERE o.schema = quote_ident(s) OR position(quote_ident(s) || '.' IN o.identity) > 0) ORDER BY 1`
 
 // inTheWay are the obstacles to moving a shard that are in its schema.
-func inTheWay(ctx context.Context, q shard.Querier, server string, number int64, schema string) ([]Obstacle, error) {
+func inTheWay(ctx context.Context, q topology.Querier, server string, number int64, schema string) ([]Obstacle, error) {
 	var all []Obstacle
 	for _, r := range inSchema {
 		found, err := names(ctx, q, r.sql, schema)
@@ -125,7 +125,7 @@ func inTheWay(ctx context.Context, q shard.Querier, server string, number int64,
 }
 
 // names are the texts that a query gives.
-func names(ctx context.Context, q shard.Querier, sql string, args ...any) ([]string, error) {
+func names(ctx context.Context, q topology.Querier, sql string, args ...any) ([]string, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err

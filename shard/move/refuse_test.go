@@ -14,12 +14,12 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // speaks are the refusals of a move of shard 0.
-func speaks(t *testing.T, source, target shard.Server) []string {
+func speaks(t *testing.T, source, target topology.Server) []string {
 	t.Helper()
 	p, err := NewPlan(t.Context(), source, target, []int64{0}, false, nil)
 	if err != nil {
@@ -185,7 +185,7 @@ func TestRefusesServers(t *testing.T) {
 		"server b: its encoding and locale are LATIN1 C C, and those of a UTF8 C C",
 		"server b: roles that own or use tables are missing: firn_app",
 	}
-	if got := speaks(t, a.Server, shard.Server{Name: "b", Config: c.Config()}); strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if got := speaks(t, a.Server, topology.Server{Name: "b", Config: c.Config()}); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q", got)
 	}
 	role := "poor_" + a.Server.Config.Database
@@ -195,7 +195,7 @@ func TestRefusesServers(t *testing.T) {
 	want = []string{
 		"server b: before PostgreSQL 16 only a superuser may subscribe, and " + role + " is none",
 	}
-	if got := speaks(t, a.Server, shard.Server{Name: "b", Config: config}); strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if got := speaks(t, a.Server, topology.Server{Name: "b", Config: config}); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q", got)
 	}
 	b.must(t, "DROP OWNED BY "+role+"; DROP ROLE "+role+"; UPDATE firn.server SET cluster = 'another'")
@@ -216,7 +216,7 @@ func sqlOf(t *testing.T) string {
 // TestRefusesVersions: what no server here is like.
 func TestRefusesVersions(t *testing.T) {
 	like := func(version int) *post {
-		return &post{server: "b", View: &shard.View{Version: version}, walLevel: "logical", superuser: true, disk: -1}
+		return &post{server: "b", View: &topology.View{Version: version}, walLevel: "logical", superuser: true, disk: -1}
 	}
 	old, new := like(150018), like(160002)
 	if got := new.between(old, 0, nil, nil); len(got) != 1 || got[0].String() != "server b: it is PostgreSQL 15, older than the 16 of b" {
@@ -263,8 +263,8 @@ func TestRefusesFullDisk(t *testing.T) {
 
 // The error of obstacles names the servers, with what to do on servers of one's own and on RDS.
 func TestObstacles(t *testing.T) {
-	hosted := &post{server: "a", View: &shard.View{Version: 160002}, user: "firn", walLevel: "replica", subscribes: true, createsInDatabase: true, monitors: true}
-	p := Plan{asked: []int64{17}, from: versionOf("a", &shard.View{Version: 160002}), to: versionOf("b", &shard.View{Version: 180001}), Obstacles: hosted.onServer(needs{}, "")}
+	hosted := &post{server: "a", View: &topology.View{Version: 160002}, user: "firn", walLevel: "replica", subscribes: true, createsInDatabase: true, monitors: true}
+	p := Plan{asked: []int64{17}, from: versionOf("a", &topology.View{Version: 160002}), to: versionOf("b", &topology.View{Version: 180001}), Obstacles: hosted.onServer(needs{}, "")}
 	const want = `shard 17 cannot move from a (PostgreSQL 16.2) to b (PostgreSQL 18.1): 2 obstacles
   server a: wal_level is "replica", must be "logical" (own server: ALTER SYSTEM SET wal_level = 'logical', then restart; RDS: rds.logical_replication = 1 in the parameter group, then reboot)
   server a: role "firn" may not replicate (own server: ALTER ROLE "firn" REPLICATION; RDS: GRANT rds_replication TO "firn")`

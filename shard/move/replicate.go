@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // forth and back are the names of the batch's streams: of publication, slot and
@@ -90,7 +90,7 @@ func (e *end) writing(ctx context.Context, at time.Time) ([]Holder, error) {
 func (m *Mover) subscribe(ctx context.Context, e, other *end, tables int64) error {
 	config := e.Config.Copy()
 	config.RuntimeParams["firn.address"] = m.reached(other)
-	c, err := (&end{Server: shard.Server{Name: e.Name, Config: config}}).open(ctx)
+	c, err := (&end{Server: topology.Server{Name: e.Name, Config: config}}).open(ctx)
 	if err != nil {
 		return err
 	}

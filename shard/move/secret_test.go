@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 const secret = "open-sesame"
@@ -30,15 +30,15 @@ func talkative(t *testing.T, settings ...string) *testserver.Server {
 }
 
 // withSecret are servers whose addresses have a password.
-func withSecret(user string, sites ...*site) []shard.Server {
-	var servers []shard.Server
+func withSecret(user string, sites ...*site) []topology.Server {
+	var servers []topology.Server
 	for _, s := range sites {
 		config := s.Server.Config.Copy()
 		config.Password = secret
 		if user != "" {
 			config.User = user
 		}
-		servers = append(servers, shard.Server{Name: s.Name, Config: config})
+		servers = append(servers, topology.Server{Name: s.Name, Config: config})
 	}
 	return servers
 }
@@ -72,7 +72,7 @@ func TestPasswordInNoLog(t *testing.T) {
 			}
 		}
 	}
-	move := func(servers []shard.Server, o *Options) error {
+	move := func(servers []topology.Server, o *Options) error {
 		m := New(servers[0], servers[1], o)
 		defer m.Close()
 		_, err := m.Move(t.Context(), []int64{0})
@@ -155,7 +155,7 @@ func TestPlanOfPassword(t *testing.T) {
 		s.must(t, "CREATE ROLE poor LOGIN REPLICATION IN ROLE t, pg_monitor")
 	}
 	const want = "server b: it would record the password of a: pg_stat_statements.track = all, which poor may not change"
-	refused := func(servers []shard.Server, o *Options) []string {
+	refused := func(servers []topology.Server, o *Options) []string {
 		t.Helper()
 		p, err := NewPlan(t.Context(), servers[0], servers[1], []int64{0}, false, o)
 		if err != nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // An end is one of the two servers.
 type end struct {
-	shard.Server
-	given shard.Server
+	topology.Server
+	given topology.Server
 	conn  *pgx.Conn
 	try   time.Duration // how long writers may be kept waiting by a try to let a shard go
 }
 
 // newEnd is a server that is told what to do in one message each.
-func newEnd(s shard.Server) *end {
+func newEnd(s topology.Server) *end {
 	config := s.Config.Copy()
 	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-	return &end{Server: shard.Server{Name: s.Name, Config: config}, given: s, try: lockTime}
+	return &end{Server: topology.Server{Name: s.Name, Config: config}, given: s, try: lockTime}
 }
 
 // A staleError says that the facts were not what they are any more: what a mover sent
@@ -142,7 +142,7 @@ func (e *end) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &shard.ServerError{Server: e.Name, Err: err}
+	return &topology.ServerError{Server: e.Name, Err: err}
 }
 
 // call runs a statement for what it does.

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // Shards move between these two; all tests of this binary share them.
@@ -27,7 +27,7 @@ func moving(tb testing.TB) *testserver.Server {
 
 // A site is a database of a test's own, which is a server of a cluster.
 type site struct {
-	shard.Server
+	topology.Server
 	*pgx.Conn
 }
 
@@ -49,7 +49,7 @@ func pairOn(t *testing.T, source, target *testserver.Server, shards int64) (a, b
 	number := sites.Add(1)
 	a, b = newSite(t, source, "a", number), newSite(t, target, "b", number)
 	ctx := t.Context()
-	one, err := setup.Open(ctx, []shard.Server{a.Server}, true)
+	one, err := setup.Open(ctx, []topology.Server{a.Server}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func pairOn(t *testing.T, source, target *testserver.Server, shards int64) (a, b
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := setup.Open(ctx, []shard.Server{a.Server, b.Server}, true)
+	two, err := setup.Open(ctx, []topology.Server{a.Server, b.Server}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func newSite(t *testing.T, server *testserver.Server, name string, number int64)
 	mustExec(t, admin, "CREATE DATABASE "+database)
 	t.Cleanup(func() { dropDatabase(t, admin.Config(), database) })
 	c := dial(t, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
-	return &site{shard.Server{Name: name, Config: c.Config()}, c}
+	return &site{topology.Server{Name: name, Config: c.Config()}, c}
 }
 
 // dropDatabase drops a database with its subscriptions and slots: they would go on

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A StuckError says why a shard can neither move on nor go back.
@@ -49,8 +49,8 @@ func (m *Mover) lost(p pairOf) (check.Opening, bool) {
 func (m *Mover) copyDo(p pairOf) string { return copyDo(m.views(p), p.shard) }
 
 // views is what the servers say of one shard.
-func (m *Mover) views(p pairOf) map[string]*shard.View {
-	return map[string]*shard.View{m.source.Name: p.source.view(p.shard), m.target.Name: p.target.view(p.shard)}
+func (m *Mover) views(p pairOf) map[string]*topology.View {
+	return map[string]*topology.View{m.source.Name: p.source.view(p.shard), m.target.Name: p.target.view(p.shard)}
 }
 
 // withOpening is the error of a shard that is stuck, with the command that opens it if no move can.
@@ -71,7 +71,7 @@ func (m *Mover) withOpening(f *facts, err error) error {
 }
 
 // lostDo says what opens a shard that no server serves and no move opens, or "".
-func lostDo(views map[string]*shard.View, n int64) string {
+func lostDo(views map[string]*topology.View, n int64) string {
 	if o, lost := check.OpeningOf(views, n); lost {
 		return o.Text()
 	}
@@ -79,7 +79,7 @@ func lostDo(views map[string]*shard.View, n int64) string {
 }
 
 // copyDo says what to do about a shard that no server serves because a server is a copy, or "".
-func copyDo(views map[string]*shard.View, n int64) string {
+func copyDo(views map[string]*topology.View, n int64) string {
 	if server := check.CopyOf(views, n); server != "" {
 		return check.ReopenCopy(server)
 	}

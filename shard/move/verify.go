@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file compares the copy of a shard with the original while that serves: by
@@ -82,7 +82,7 @@ func (e *UnsettledError) Error() string {
 // Verify compares the copy of a schema on target with the original on source, while both change. It
 // returns a [*DifferentError] where rows differ, and an [*UnsettledError] where rows changed too often
 // to be compared.
-func Verify(ctx context.Context, source, target shard.Server, schema string, o VerifyOptions) (Verified, error) {
+func Verify(ctx context.Context, source, target topology.Server, schema string, o VerifyOptions) (Verified, error) {
 	v := &verifier{VerifyOptions: o.orDefault(), schema: schema}
 	defer v.hangUp(ctx)
 	if err := v.connect(ctx, source, target); err != nil {
@@ -102,9 +102,9 @@ func Verify(ctx context.Context, source, target shard.Server, schema string, o V
 }
 
 // connect connects to both servers.
-func (v *verifier) connect(ctx context.Context, source, target shard.Server) error {
+func (v *verifier) connect(ctx context.Context, source, target topology.Server) error {
 	for i, side := range []*side{&v.source, &v.target} {
-		s := []shard.Server{source, target}[i]
+		s := []topology.Server{source, target}[i]
 		c, err := s.Connect(ctx)
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (s side) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &shard.ServerError{Server: s.name, Err: err}
+	return &topology.ServerError{Server: s.name, Err: err}
 }
 
 // A table is a relation with the SQL that reads it.

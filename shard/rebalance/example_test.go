@@ -4,15 +4,15 @@ import (
 	"context"
 	"log"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/rebalance"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // Server a is emptied: its shards go to the others, one after the other, while they are in use.
 func Example() {
 	var (
 		ctx     = context.Background()
-		servers []shard.Server // all of the cluster
+		servers []topology.Server // all of the cluster
 		options = &rebalance.Options{Drain: "a"}
 	)
 	if _, _, err := rebalance.Resume(ctx, servers, options); err != nil { // what an earlier run has begun

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A By says which load is to be even.
@@ -103,8 +103,8 @@ func (e *FixedError) Error() string {
 
 // NewPlan measures the load of all servers of a cluster, and returns the moves after which the loads are
 // nearly equal, or after which the server of Options.Drain is empty. By Rate it takes Options.Sample.
-// Errors: *FixedError; *shard.ServerError where a server does not answer.
-func NewPlan(ctx context.Context, servers []shard.Server, opts *Options) (*Plan, error) {
+// Errors: *FixedError; *topology.ServerError where a server does not answer.
+func NewPlan(ctx context.Context, servers []topology.Server, opts *Options) (*Plan, error) {
 	o := opts.withDefaults()
 	p := &Plan{By: o.By}
 	for _, s := range servers {
@@ -144,7 +144,7 @@ func (p *Plan) Loads() (before, after map[string]float64) {
 }
 
 // measure returns the shards with what they bear.
-func measure(ctx context.Context, servers []shard.Server, o *Options) ([]Shard, error) {
+func measure(ctx context.Context, servers []topology.Server, o *Options) ([]Shard, error) {
 	first, err := loads(ctx, servers)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func measure(ctx context.Context, servers []shard.Server, o *Options) ([]Shard, 
 }
 
 // loads are what all servers bear.
-func loads(ctx context.Context, servers []shard.Server) ([]*check.Load, error) {
+func loads(ctx context.Context, servers []topology.Server) ([]*check.Load, error) {
 	all := check.Loads(ctx, servers)
 	for _, l := range all {
 		if l.Err != nil {

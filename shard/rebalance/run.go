@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Moved is a shard that has moved.
@@ -26,7 +26,7 @@ type Progress struct {
 }
 
 // Check returns the obstacles to the moves, and what a person should know about them.
-func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options) (obstacles, notes []move.Obstacle, err error) {
+func (p *Plan) Check(ctx context.Context, servers []topology.Server, opts *Options) (obstacles, notes []move.Obstacle, err error) {
 	o := opts.withDefaults()
 	jobs, err := p.jobs(ctx, servers)
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *Plan) Check(ctx context.Context, servers []shard.Server, opts *Options)
 
 // Run moves the shards of the plan, and returns those that have moved. Where a move fails, moves that are under
 // way finish, and no other begins. After an error, or after ctx has ended, Resume continues.
-func (p *Plan) Run(ctx context.Context, servers []shard.Server, opts *Options) ([]Moved, error) {
+func (p *Plan) Run(ctx context.Context, servers []topology.Server, opts *Options) ([]Moved, error) {
 	jobs, err := p.jobs(ctx, servers)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (p *Plan) Run(ctx context.Context, servers []shard.Server, opts *Options) (
 }
 
 // jobs are the moves, by source and target.
-func (p *Plan) jobs(ctx context.Context, servers []shard.Server) ([]move.Job, error) {
+func (p *Plan) jobs(ctx context.Context, servers []topology.Server) ([]move.Job, error) {
 	to := make(map[string][]int64)
 	for _, m := range p.Moves {
 		to[m.To] = append(to[m.To], m.Number)
@@ -82,7 +82,7 @@ func Stays(f move.Move) bool {
 
 // Resume finishes moves that are under way. It returns the shards that have moved, and the moves that it
 // leaves as they are. Shards that somebody takes back come back, and Resume drops no copy of these.
-func Resume(ctx context.Context, servers []shard.Server, opts *Options) (moved []Moved, left []move.Move, err error) {
+func Resume(ctx context.Context, servers []topology.Server, opts *Options) (moved []Moved, left []move.Move, err error) {
 	if err := move.DropLeftovers(ctx, servers); err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +104,7 @@ func Resume(ctx context.Context, servers []shard.Server, opts *Options) (moved [
 // A run is some moves, of which several may be under way at once.
 type run struct {
 	Options
-	servers []shard.Server
+	servers []topology.Server
 
 	mu    sync.Mutex
 	far   []move.Progress // of each job

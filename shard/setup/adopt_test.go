@@ -16,13 +16,13 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func adoptWish() setup.Wish { return setup.Wish{Keys: "mod", Count: 8} }
 
-func tryAdopt(ctx context.Context, servers []shard.Server, w setup.Wish, patience time.Duration) (*setup.Adoption, error) {
+func tryAdopt(ctx context.Context, servers []topology.Server, w setup.Wish, patience time.Duration) (*setup.Adoption, error) {
 	s, err := setup.Open(ctx, servers, true)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func tryAdopt(ctx context.Context, servers []shard.Server, w setup.Wish, patienc
 	return a, a.Run(ctx, patience, new(atomic.Int64))
 }
 
-func mustAdopt(t testing.TB, servers []shard.Server) *setup.Adoption {
+func mustAdopt(t testing.TB, servers []topology.Server) *setup.Adoption {
 	t.Helper()
 	a, err := tryAdopt(t.Context(), servers, adoptWish(), time.Minute)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // An Adoption says what to do to adopt schemas that made ids before firn.
@@ -145,7 +145,7 @@ func (e *CountError) Error() string {
 		return fmt.Sprintf("shard: there is a shard %d, so there are at least %d shards, and not %d: the first one is shard 0", e.Highest, e.Highest+1, e.Count)
 	}
 	why := "the shard of a key (" + e.Keys + ") depends on it"
-	if e.Keys == shard.None {
+	if e.Keys == topology.None {
 		why = "no shard above it can come later"
 	}
 	return fmt.Sprintf("shard: %d schemas were found, up to shard %d; how many shards there are has to be said, and never changes: %s", e.Found, e.Highest, why)
@@ -165,7 +165,7 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	for i, t := range sites {
 		if t.view != nil {
 			for _, row := range t.view.Shards {
-				if row.State == shard.StateMoved {
+				if row.State == topology.StateMoved {
 					continue
 				}
 				if err := claim(row.Shard, "on "+t.server.Name+" in "+row.Schema); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A database of a test's own, on the server that all tests share.
@@ -82,20 +82,20 @@ func (d *database) one(t testing.TB, sql string) string {
 }
 
 // serversAt are servers a, b and so on, at addresses.
-func serversAt(urls ...string) []shard.Server {
-	servers := make([]shard.Server, len(urls))
+func serversAt(urls ...string) []topology.Server {
+	servers := make([]topology.Server, len(urls))
 	for i, url := range urls {
 		config, err := pgx.ParseConfig(url)
 		if err != nil {
 			panic(err)
 		}
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
-		servers[i] = shard.Server{Name: string(rune('a' + i)), Config: config}
+		servers[i] = topology.Server{Name: string(rune('a' + i)), Config: config}
 	}
 	return servers
 }
 
-func serversOf(databases ...*database) []shard.Server {
+func serversOf(databases ...*database) []topology.Server {
 	urls := make([]string, len(databases))
 	for i, d := range databases {
 		urls[i] = d.url
@@ -108,7 +108,7 @@ func wish() setup.Wish { return setup.Wish{Count: small} }
 
 const small = 24
 
-func tryInit(ctx context.Context, servers []shard.Server, w setup.Wish) (*setup.Plan, error) {
+func tryInit(ctx context.Context, servers []topology.Server, w setup.Wish) (*setup.Plan, error) {
 	s, err := setup.Open(ctx, servers, true)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func tryInit(ctx context.Context, servers []shard.Server, w setup.Wish) (*setup.
 	return p, p.Run(ctx, new(atomic.Int64))
 }
 
-func mustInit(t testing.TB, servers []shard.Server, w setup.Wish) *setup.Plan {
+func mustInit(t testing.TB, servers []topology.Server, w setup.Wish) *setup.Plan {
 	t.Helper()
 	p, err := tryInit(t.Context(), servers, w)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // exampleServers are databases that already exist, on servers that you run.
-func exampleServers() (servers []shard.Server) {
+func exampleServers() (servers []topology.Server) {
 	for _, name := range []string{"a", "b"} {
 		config, err := pgx.ParseConfig("postgres://firn@" + name + ".example.com/app")
 		if err != nil {
 			log.Fatal(err)
 		}
-		servers = append(servers, shard.Server{Name: name, Config: config})
+		servers = append(servers, topology.Server{Name: name, Config: config})
 	}
 	return servers
 }

@@ -15,24 +15,24 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func TestInit(t *testing.T) {
 	a, b := newDatabase(t), newDatabase(t)
 	servers := serversOf(a, b)
 	p := mustInit(t, servers, setup.Wish{Count: 5, Keys: "range:1,11,21,31,41", Roles: []string{"setup_app"}})
-	views := map[string]*shard.View{}
+	views := map[string]*topology.View{}
 	for _, answer := range check.Look(t.Context(), servers) {
 		if answer.Err != nil {
 			t.Fatal(answer.Err)
 		}
 		views[answer.Name] = answer.View
 	}
-	m, err := shard.MapOf(views)
+	m, err := topology.NewMap(views)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestInit(t *testing.T) {
 	}
 	for i, r := range m.Routes {
 		// Shard i of 5 is on server i*2/5.
-		if want := []string{"a", "a", "a", "b", "b"}[i]; r.Server != want || r.State != shard.StateOpen || r.Why != "" {
+		if want := []string{"a", "a", "a", "b", "b"}[i]; r.Server != want || r.State != topology.StateOpen || r.Why != "" {
 			t.Errorf("%+v, want server %s", r, want)
 		}
 	}
@@ -269,7 +269,7 @@ func TestInitTwice(t *testing.T) {
 
 // checkWhole fails unless each shard of the small cluster is on the server that is
 // planned for it, and gives ids.
-func checkWhole(t testing.TB, servers []shard.Server) {
+func checkWhole(t testing.TB, servers []topology.Server) {
 	t.Helper()
 	p := mustInit(t, servers, wish())
 	if p.Steps() != 0 {
@@ -333,7 +333,7 @@ func TestInitKilled(t *testing.T) {
 	}
 }
 
-func checkWhole2(t testing.TB, servers []shard.Server) {
+func checkWhole2(t testing.TB, servers []topology.Server) {
 	t.Helper()
 	mustInit(t, servers, wish())
 	checkWhole(t, servers)
@@ -393,7 +393,7 @@ func TestInitServerDies(t *testing.T) {
 	dying.Kill(t)
 	err = <-result
 	s.Close()
-	var at *shard.ServerError
+	var at *topology.ServerError
 	var in *setup.ShardError
 	if !errors.As(err, &at) && !errors.As(err, &in) || strings.Contains(err.Error(), "server a") {
 		t.Fatalf("%v", err)

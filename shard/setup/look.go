@@ -9,14 +9,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A site is what is found at one server before anything is changed there.
 type site struct {
-	server shard.Server
-	view   *shard.View // nil: it knows nothing of shards
+	server topology.Server
+	view   *topology.View // nil: it knows nothing of shards
 
 	system   int64 // with database: whether two names are of one place
 	database string
@@ -48,7 +48,7 @@ SELECT (pg_control_system()).system_identifier, current_database()::text, curren
 	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT nspname::text FROM pg_namespace), clock_timestamp()`
 
 // look finds out about a server. With an error of its owner it returns what it found.
-func look(ctx context.Context, s shard.Server) (*site, error) {
+func look(ctx context.Context, s topology.Server) (*site, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	c, err := s.Connect(ctx)
@@ -62,7 +62,7 @@ func look(ctx context.Context, s shard.Server) (*site, error) {
 	asked := time.Now()
 	if err := c.QueryRow(ctx, siteSQL).Scan(&t.system, &t.database, &t.version, &t.standby, &t.readOnly,
 		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &schemas, &clock); err != nil {
-		return nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	t.ahead = clock.Sub(asked) // by less than lookPatience wrong
 	for _, schema := range schemas {
@@ -71,15 +71,15 @@ func look(ctx context.Context, s shard.Server) (*site, error) {
 	if err := t.usable(); err != nil {
 		return t, err
 	}
-	t.view, err = shard.Look(ctx, c)
-	if errors.Is(err, shard.ErrNoShards) {
+	t.view, err = topology.Look(ctx, c)
+	if errors.Is(err, topology.ErrNoCluster) {
 		return t, nil
 	}
 	if err == nil {
 		err = t.findBroken(ctx, c)
 	}
 	if err != nil {
-		return nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	return t, nil
 }
@@ -110,7 +110,7 @@ func (t *site) usable() error {
 	case t.readOnly:
 		return t.fault("its transactions are read only")
 	case t.owner != "" && !t.owns:
-		return &shard.ServerError{Server: t.server.Name, Err: &OwnerError{t.owner, t.user}}
+		return &topology.ServerError{Server: t.server.Name, Err: &OwnerError{t.owner, t.user}}
 	case !t.mayCreate:
 		return t.fault("the role %s may not create schemas in the database %s: GRANT CREATE ON DATABASE %s TO %s", t.user, t.database, identifier(t.database), identifier(t.user))
 	}
@@ -118,7 +118,7 @@ func (t *site) usable() error {
 }
 
 // An OwnerError says that the schema firn of a server belongs to another role than the one that
-// connects. It is in a [*shard.ServerError].
+// connects. It is in a [*topology.ServerError].
 type OwnerError struct{ Owner, User string }
 
 func (e *OwnerError) Error() string {
@@ -126,7 +126,7 @@ func (e *OwnerError) Error() string {
 }
 
 func (t *site) fault(format string, args ...any) error {
-	return &shard.ServerError{Server: t.server.Name, Err: fmt.Errorf(format, args...)}
+	return &topology.ServerError{Server: t.server.Name, Err: fmt.Errorf(format, args...)}
 }
 
 // each does something at all servers at once. The error is of all of them.
@@ -149,7 +149,7 @@ type Servers struct {
 
 // Open looks at servers. It changes nothing, and fails where one is away or cannot be
 // used. The locks last until Close; without them what follows can only be a plan.
-func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, error) {
+func Open(ctx context.Context, servers []topology.Server, locked bool) (*Servers, error) {
 	s := &Servers{sites: make([]*site, len(servers))}
 	if err := s.look(ctx, servers); err != nil || !locked {
 		return s, err
@@ -166,8 +166,8 @@ func Open(ctx context.Context, servers []shard.Server, locked bool) (*Servers, e
 	return s, nil
 }
 
-func (s *Servers) look(ctx context.Context, servers []shard.Server) error {
-	err := each(servers, func(i int, server shard.Server) (err error) {
+func (s *Servers) look(ctx context.Context, servers []topology.Server) error {
+	err := each(servers, func(i int, server topology.Server) (err error) {
 		s.sites[i], err = look(ctx, server)
 		return err
 	})

@@ -4,28 +4,28 @@ import (
 	"context"
 	"slices"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // Others returns functions in the schemas of a server's shards that make ids by a formula of their own. They
 // may repeat ids of the shard's generator. It changes nothing.
-func Others(ctx context.Context, s shard.Server) ([]OtherFunction, error) {
+func Others(ctx context.Context, s topology.Server) ([]OtherFunction, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
-	v, err := shard.Look(ctx, c)
+	v, err := topology.Look(ctx, c)
 	if err != nil {
-		return nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	all, err := catalog{ctx, c}.functions()
 	if err != nil {
-		return nil, &shard.ServerError{Server: s.Name, Err: err}
+		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	var others []OtherFunction
 	for _, f := range all {
-		i := slices.IndexFunc(v.Shards, func(r shard.Row) bool { return r.Schema == f.schema && r.State != shard.StateMoved })
+		i := slices.IndexFunc(v.Shards, func(r topology.Row) bool { return r.Schema == f.schema && r.State != topology.StateMoved })
 		if i < 0 {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file is about the role that the schema firn belongs to. What a move or an application's SQL
@@ -26,9 +26,9 @@ func (e *OwnersError) Error() string {
 }
 
 // Owners returns the role that owns the schema firn on each server. It leaves out servers that do not answer.
-func Owners(ctx context.Context, servers []shard.Server) map[string]string {
+func Owners(ctx context.Context, servers []topology.Server) map[string]string {
 	owners := make([]string, len(servers))
-	each(servers, func(i int, s shard.Server) error {
+	each(servers, func(i int, s topology.Server) error {
 		c, err := s.Connect(ctx)
 		if err != nil {
 			return err

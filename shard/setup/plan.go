@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Wish is what somebody wants a cluster to be. What is left zero is as it is in a
@@ -17,14 +17,14 @@ import (
 type Wish struct {
 	Count   int64       // of shards; a new cluster needs it
 	Layout  firn.Layout // [firn.Sharded()]
-	Keys    string      // as [shard.ParseKeys] reads it; "hash"
+	Keys    string      // as [topology.ParseKeys] reads it; "hash"
 	Schemas string      // "insta%d"
 	Roles   []string    // that may work on all shards, made where missing; "firn_app"
 }
 
 // What a new cluster is, where nothing else is said.
 const (
-	DefaultKeys    = shard.Hash
+	DefaultKeys    = topology.Hash
 	DefaultSchemas = "insta%d"
 	DefaultRole    = "firn_app"
 )
@@ -33,7 +33,7 @@ const (
 type Plan struct {
 	Cluster string // its id; empty: a new one
 	Layout  firn.Layout
-	Keys    shard.Keys
+	Keys    topology.Keys
 	Schemas string
 	Roles   []string
 	Servers []ServerPlan
@@ -45,7 +45,7 @@ type Plan struct {
 
 // A ServerPlan is what is to be done on one server.
 type ServerPlan struct {
-	Server shard.Server
+	Server topology.Server
 	Make   []int64 // the shards that are to be made there
 	Renew  []int64 // those whose functions are to be written anew, and what is missing is to be made
 	There  int     // how many are there
@@ -101,14 +101,14 @@ func (s *Servers) Init(w Wish) (*Plan, error) {
 }
 
 // clusterOf is the cluster that some of the servers are in, nil if none is.
-func clusterOf(sites []*site) (*shard.Map, error) {
-	views := map[string]*shard.View{}
+func clusterOf(sites []*site) (*topology.Map, error) {
+	views := map[string]*topology.View{}
 	for _, t := range sites {
 		if t.view == nil || t.view.Cluster == "" {
 			continue
 		}
 		for _, row := range t.view.Shards {
-			if row.State == shard.StateOpen && !row.Here {
+			if row.State == topology.StateOpen && !row.Here {
 				return nil, &CopyError{t.server.Name}
 			}
 		}
@@ -117,11 +117,11 @@ func clusterOf(sites []*site) (*shard.Map, error) {
 	if len(views) == 0 {
 		return nil, nil
 	}
-	return shard.MapOf(views)
+	return topology.NewMap(views)
 }
 
 // begin is the plan of a new cluster, or of the one that is there.
-func begin(m *shard.Map, w Wish) (*Plan, error) {
+func begin(m *topology.Map, w Wish) (*Plan, error) {
 	p := &Plan{Layout: w.Layout, Schemas: w.Schemas}
 	if m != nil {
 		p.Cluster, p.Layout, p.Keys, p.Schemas = m.Cluster, m.Layout, m.Keys, m.Schemas
@@ -143,7 +143,7 @@ func begin(m *shard.Map, w Wish) (*Plan, error) {
 		return nil, err
 	}
 	var err error
-	if p.Keys, err = shard.ParseKeys(w.Keys, w.Count); err != nil {
+	if p.Keys, err = topology.ParseKeys(w.Keys, w.Count); err != nil {
 		return nil, &WishError{err}
 	}
 	return p, p.finish(nil)
@@ -183,7 +183,7 @@ func (p *Plan) finish(err error) error {
 }
 
 // differs says what of a cluster is not as it is wished, or nil.
-func differs(m *shard.Map, w Wish) error {
+func differs(m *topology.Map, w Wish) error {
 	var all []error
 	for _, d := range []DifferenceError{
 		{What: "count", Is: strconv.FormatInt(m.Keys.Shards(), 10), Asked: nonZero(w.Count)},
@@ -234,7 +234,7 @@ func (p *Plan) schema(n int64) string {
 }
 
 // name finds the servers of the plan: all that the cluster has, and no other.
-func (p *Plan) name(sites []*site, m *shard.Map) error {
+func (p *Plan) name(sites []*site, m *topology.Map) error {
 	for _, t := range sites {
 		p.names = append(p.names, t.server.Name)
 	}
@@ -263,7 +263,7 @@ func (p *Plan) name(sites []*site, m *shard.Map) error {
 
 // forgot says which server knows nothing of its cluster, though it must: all servers
 // are made ones of the cluster before the first shard is made.
-func forgot(sites []*site, m *shard.Map) error {
+func forgot(sites []*site, m *topology.Map) error {
 	if m == nil || len(m.Routes) == 0 {
 		return nil
 	}
@@ -295,7 +295,7 @@ func rolesFor(wished []string, sites []*site) ([]string, error) {
 
 // place gives each shard that is nowhere a server, if more are to be made, and finds
 // what else there is to do.
-func (p *Plan) place(m *shard.Map, more bool) {
+func (p *Plan) place(m *topology.Map, more bool) {
 	count, k := p.Keys.Shards(), int64(len(p.Servers))
 	for i := range p.Servers {
 		s := &p.Servers[i]
@@ -328,8 +328,8 @@ func (p *Plan) place(m *shard.Map, more bool) {
 
 // stale says whether functions of a shard are of another version of firn, or parts of its
 // generators are gone. Where its schema is, only a backup has what it needs.
-func (t *site) stale(row shard.Row, code string) bool {
-	return row.State != shard.StateMoved && t.schemas[row.Schema] && (t.view.Code != code || t.broken[row.Shard])
+func (t *site) stale(row topology.Row, code string) bool {
+	return row.State != topology.StateMoved && t.schemas[row.Schema] && (t.view.Code != code || t.broken[row.Shard])
 }
 
 // check says why a server cannot have what is planned for it, or nil.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Removal says what to do to take a server out of a cluster.
@@ -41,7 +41,7 @@ func (s *Servers) Remove(name string) (*Removal, error) {
 		if r.Server == name {
 			return nil, site.fault("it has shard %d", r.Shard)
 		}
-		if r.State != shard.StateOpen {
+		if r.State != topology.StateOpen {
 			return nil, fmt.Errorf("shard: shard %d is served by nobody: %s", r.Shard, r.Why)
 		}
 	}
@@ -67,18 +67,18 @@ func (s *Servers) RemoveGone(name string) (*Removal, error) {
 		switch r, ok := m.Route(n); {
 		case !ok:
 			return nil, fmt.Errorf("shard: no other server knows shard %d: it may have been on %s", n, name)
-		case r.State != shard.StateOpen:
+		case r.State != topology.StateOpen:
 			return nil, fmt.Errorf("shard: shard %d is served by nobody: %s", n, r.Why)
 		}
 	}
 	return s.removal(m, name, nil)
 }
 
-func (s *Servers) removal(m *shard.Map, name string, leaving *site) (*Removal, error) {
+func (s *Servers) removal(m *topology.Map, name string, leaving *site) (*Removal, error) {
 	r := &Removal{Server: name, Member: slices.Contains(m.Servers, name), leaving: leaving}
 	r.rest = slices.DeleteFunc(slices.Clone(m.Servers), func(s string) bool { return s == name })
 	if len(r.rest) == 0 {
-		return nil, &shard.ServerError{Server: name, Err: errors.New("it is the only one")}
+		return nil, &topology.ServerError{Server: name, Err: errors.New("it is the only one")}
 	}
 	for _, t := range s.sites {
 		if t != leaving && t.view != nil && t.view.Cluster != "" {

@@ -10,18 +10,18 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // A Reopening says what to do so that a server which was promoted, restored or copied serves its shards
 // again, or a server on which shards are closed.
 type Reopening struct {
 	Server string
-	Shards []shard.Row // to be opened
-	Left   []Left      // not to be opened
-	Told   []Told      // of what this is a copy of, and open elsewhere
-	Closed []Closed    // to be closed on other servers, which serve them too
+	Shards []topology.Row // to be opened
+	Left   []Left         // not to be opened
+	Told   []Told         // of what this is a copy of, and open elsewhere
+	Closed []Closed       // to be closed on other servers, which serve them too
 
 	// Incomplete says that a copy is opened as it is of which nobody knows that it has
 	// all rows: those that it lacks are lost, and ids are not given again all the same.
@@ -30,7 +30,7 @@ type Reopening struct {
 	// Compare compares two copies of a shard whose move is not finished. Nil: such a shard is not opened.
 	Compare Compare
 
-	Views map[string]*shard.View // of the servers that answered; nil of a plan that LookReopen has not made
+	Views map[string]*topology.View // of the servers that answered; nil of a plan that LookReopen has not made
 
 	options  ReopenOptions
 	above    int64           // the state to open above
@@ -66,12 +66,12 @@ type Closed struct {
 // twice. With asked nil the plan opens the shards that do not serve. Else it opens the shards that
 // asked selects, even if they serve. Where another server serves such a shard too, the plan closes it
 // there, unless that server opened it later.
-func PlanReopen(server string, views map[string]*shard.View, away, gone []string, asked func(shard int64) bool) (*Reopening, error) {
+func PlanReopen(server string, views map[string]*topology.View, away, gone []string, asked func(shard int64) bool) (*Reopening, error) {
 	v := views[server]
 	if v == nil {
 		return nil, fmt.Errorf("shard: server %s does not answer", server)
 	}
-	m, err := shard.MapOf(views)
+	m, err := topology.NewMap(views)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 			if told := toldOf(row, views); told != nil {
 				r.Told = append(r.Told, *told)
 			}
-		} else if to := row.MovedTo; row.State == shard.StateMoved && views[to] == nil && !slices.Contains(gone, to) {
+		} else if to := row.MovedTo; row.State == topology.StateMoved && views[to] == nil && !slices.Contains(gone, to) {
 			return nil, &AwayError{server, to} // it may be none of the cluster any more, and have the shard
 		} else {
 			r.Shards, r.Closed = append(r.Shards, row), append(r.Closed, closed...)
@@ -109,7 +109,7 @@ func PlanReopen(server string, views map[string]*shard.View, away, gone []string
 }
 
 // closedFor are the servers that serve a shard besides one that is to open it.
-func closedFor(row shard.Row, server string, views map[string]*shard.View) []Closed {
+func closedFor(row topology.Row, server string, views map[string]*topology.View) []Closed {
 	var all []Closed
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		for _, other := range views[name].Shards {
@@ -126,19 +126,19 @@ func closedFor(row shard.Row, server string, views map[string]*shard.View) []Clo
 // At equal terms the operator decides between two servers that serve it. A copy never counts
 // more than who serves, and neither does a server that was told of a later term, which knows
 // nothing of what came with it.
-func overrules(row, other shard.Row) bool {
-	return row.Here && !row.Told && (row.State != shard.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term)
+func overrules(row, other topology.Row) bool {
+	return row.Here && !row.Told && (row.State != topology.StateClosed && row.Term > other.Term || row.Serves() && row.Term == other.Term)
 }
 
 // whyNot says why a shard must not be opened on a server, or nothing. One that has moved
 // may have to be, where nobody has it: only if it is asked for.
-func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bool) string {
-	if row.State == shard.StateMoved && !asked {
+func whyNot(row topology.Row, server string, views map[string]*topology.View, asked bool) string {
+	if row.State == topology.StateMoved && !asked {
 		return "it was moved to " + row.MovedTo
 	}
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		v := views[name]
-		i := slices.IndexFunc(v.Shards, func(other shard.Row) bool { return other.Shard == row.Shard })
+		i := slices.IndexFunc(v.Shards, func(other topology.Row) bool { return other.Shard == row.Shard })
 		if name == server || i < 0 {
 			continue
 		}
@@ -146,9 +146,9 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bo
 		case other.Serves() && asked && overrules(row, other):
 		case other.Serves():
 			return "it is open on " + name
-		case other.State == shard.StateMoved && other.MovedTo == server: // it was to come from here, or was let go
+		case other.State == topology.StateMoved && other.MovedTo == server: // it was to come from here, or was let go
 		case asked && letGoTo(row, name) && !other.Here: // that is an older state perhaps: their rows say which has more
-		case other.Term > row.Term && other.State == shard.StateMoved:
+		case other.Term > row.Term && other.State == topology.StateMoved:
 			return fmt.Sprintf("it is moving from %s to %s", name, other.MovedTo)
 		case other.Term > row.Term:
 			return fmt.Sprintf("%s has had it since: the term there is %d, and %d here", name, other.Term, row.Term)
@@ -158,12 +158,12 @@ func whyNot(row shard.Row, server string, views map[string]*shard.View, asked bo
 }
 
 // letGoTo says whether a row is that of a shard which a move took to a server.
-func letGoTo(row shard.Row, server string) bool {
-	return row.Here && !row.Told && row.State == shard.StateMoved && row.MovedTo == server
+func letGoTo(row topology.Row, server string) bool {
+	return row.Here && !row.Told && row.State == topology.StateMoved && row.MovedTo == server
 }
 
 // toldOf is what a server is to be told of a shard, by its row, or nothing.
-func toldOf(row shard.Row, views map[string]*shard.View) *Told {
+func toldOf(row topology.Row, views map[string]*topology.View) *Told {
 	if row.Here {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
 // Reopen opens one shard of the plan, above a state, if the server and its row are still what the plan was
 // made of. Before that it has all other servers, which it reaches by these connections, refuse to open
 // the shard. It fails where the shard was let go to one of them.
-func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row, above int64) error {
+func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row topology.Row, above int64) error {
 	term := r.terms[row.Shard]
 	if _, err := conn.Exec(ctx, "SELECT firn.floor_above($1)", above); err != nil {
 		return err // of the clock, before anything is taken from the others
@@ -207,7 +207,7 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 			err = other.QueryRow(ctx, "SELECT coalesce(firn.revoke($1, $2, $3, $4, $5), 0)", row.Shard, row.Schema, term, r.Server, row.Term).Scan(&state)
 		}
 		if err != nil {
-			return &shard.ServerError{Server: name, Err: err}
+			return &topology.ServerError{Server: name, Err: err}
 		}
 		above = max(above, state)
 	}
@@ -246,7 +246,7 @@ func (r *Reopening) Check(ctx context.Context, conn *pgx.Conn, others map[string
 
 // checkRow says why rows of a shard may be missing, where the operator has agreed to that, or
 // nothing.
-func (r *Reopening) checkRow(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
+func (r *Reopening) checkRow(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row topology.Row) (doubt, err error) {
 	doubt, err = r.doubtOf(ctx, conn, others, row)
 	if err == nil && doubt != nil {
 		err = r.something(ctx, conn, row)
@@ -266,13 +266,13 @@ func (r *Reopening) checkRow(ctx context.Context, conn *pgx.Conn, others map[str
 
 // mayRevoke asks all others whether one of them refuses, before anything is taken from any:
 // what was taken would stand in the way of the one that has the shard.
-func (r *Reopening) mayRevoke(ctx context.Context, others map[string]*pgx.Conn, row shard.Row) error {
+func (r *Reopening) mayRevoke(ctx context.Context, others map[string]*pgx.Conn, row topology.Row) error {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		if r.closes(row.Shard, name) {
 			continue
 		}
 		if _, err := others[name].Exec(ctx, "SELECT firn.may_revoke($1, $2, $3, $4)", row.Shard, r.terms[row.Shard], r.Server, row.Term); err != nil {
-			return &shard.ServerError{Server: name, Err: err}
+			return &topology.ServerError{Server: name, Err: err}
 		}
 	}
 	return nil
@@ -284,18 +284,18 @@ func (r *Reopening) closes(n int64, server string) bool {
 }
 
 // open is the last step of Reopen, of a row that has a state by now.
-func (r *Reopening) open(ctx context.Context, conn *pgx.Conn, row shard.Row, state shard.State, above int64) error {
+func (r *Reopening) open(ctx context.Context, conn *pgx.Conn, row topology.Row, state topology.State, above int64) error {
 	_, err := conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5, $6, $7)", row.Shard, row.Term, string(state), r.system, r.timeline, r.terms[row.Shard], above)
 	return err
 }
 
 // doubtOf says why rows of a shard may be missing on a server, or nothing. Where it was let
 // go from there, the server that it went to says whether it has opened it, if it is asked.
-func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) (doubt, err error) {
+func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row topology.Row) (doubt, err error) {
 	var word string
 	err = conn.QueryRow(ctx, "SELECT coalesce(firn.given_to(firn.may_reopen($1, $2, $3, $4, $5)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline).Scan(&word)
 	switch {
-	case row.State != shard.StateMoved:
+	case row.State != topology.StateMoved:
 		return nil, err
 	case isCopy(err):
 		return err, nil
@@ -310,7 +310,7 @@ func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[stri
 const somethingSQL = `SELECT EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."offset" WHERE g.shard = $1)`
 
 // something refuses a shard that the server has no copy of, or has dropped it.
-func (r *Reopening) something(ctx context.Context, conn *pgx.Conn, row shard.Row) error {
+func (r *Reopening) something(ctx context.Context, conn *pgx.Conn, row topology.Row) error {
 	var there bool
 	if err := conn.QueryRow(ctx, somethingSQL, row.Shard).Scan(&there); err != nil || there {
 		return err
@@ -325,12 +325,12 @@ func isCopy(err error) bool {
 }
 
 // asItIs opens a shard with the rows that are there, which nobody else can have any more.
-func (r *Reopening) asItIs(ctx context.Context, conn *pgx.Conn, row shard.Row, above int64) error {
+func (r *Reopening) asItIs(ctx context.Context, conn *pgx.Conn, row topology.Row, above int64) error {
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT firn.make_do($1, $2)", row.Shard, row.Term); err != nil {
 			return err
 		}
-		return r.open(ctx, tx.Conn(), row, shard.StateClosed, above)
+		return r.open(ctx, tx.Conn(), row, topology.StateClosed, above)
 	})
 	if err == nil { // what would go on writing to it
 		_, err = conn.Exec(ctx, "SELECT firn.drop_leftovers()")

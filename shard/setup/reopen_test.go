@@ -14,9 +14,9 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // TestReopen promotes a standby while its primary lives on: nothing is opened while
@@ -144,17 +144,17 @@ func TestRevokedIsClaimed(t *testing.T) {
 	}
 	b := look(t, c)["a"]
 	for _, tt := range []struct {
-		is   shard.Row
+		is   topology.Row
 		told bool
 	}{
-		{shard.Row{Shard: 7, State: shard.StateOpen, Term: 4, Here: true}, false}, // b has seen a later one
-		{shard.Row{Shard: 7, State: shard.StateOpen, Term: 6, Here: false}, false},
-		{shard.Row{Shard: 7, State: shard.StateMoved, Term: 6, Here: true}, false},
-		{shard.Row{Shard: 7, State: shard.StateOpen, Term: 6, Here: true}, true},
+		{topology.Row{Shard: 7, State: topology.StateOpen, Term: 4, Here: true}, false}, // b has seen a later one
+		{topology.Row{Shard: 7, State: topology.StateOpen, Term: 6, Here: false}, false},
+		{topology.Row{Shard: 7, State: topology.StateMoved, Term: 6, Here: true}, false},
+		{topology.Row{Shard: 7, State: topology.StateOpen, Term: 6, Here: true}, true},
 	} {
 		a := *b
-		a.Server, a.Shards = "a", []shard.Row{tt.is}
-		plan, err := setup.PlanReopen("b", map[string]*shard.View{"a": &a, "b": b}, nil, nil, nil)
+		a.Server, a.Shards = "a", []topology.Row{tt.is}
+		plan, err := setup.PlanReopen("b", map[string]*topology.View{"a": &a, "b": b}, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,24 +169,24 @@ func TestRevokedIsClaimed(t *testing.T) {
 
 // TestPlanReopen has every reason for leaving a shard.
 func TestPlanReopen(t *testing.T) {
-	mod, err := shard.ParseKeys("mod", 8)
+	mod, err := topology.ParseKeys("mod", 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := func(name string, rows ...shard.Row) *shard.View {
-		return &shard.View{Cluster: "c1", Server: name, Layout: firn.MustLayout("instagram"), Keys: mod, Schemas: "insta%d", Shards: rows}
+	view := func(name string, rows ...topology.Row) *topology.View {
+		return &topology.View{Cluster: "c1", Server: name, Layout: firn.MustLayout("instagram"), Keys: mod, Schemas: "insta%d", Shards: rows}
 	}
-	row := func(n int64, state shard.State, term int64, here bool, movedTo string) shard.Row {
-		return shard.Row{Shard: n, Schema: fmt.Sprintf("insta%d", n), State: state, Term: term, Here: here, MovedTo: movedTo}
+	row := func(n int64, state topology.State, term int64, here bool, movedTo string) topology.Row {
+		return topology.Row{Shard: n, Schema: fmt.Sprintf("insta%d", n), State: state, Term: term, Here: here, MovedTo: movedTo}
 	}
-	views := map[string]*shard.View{
+	views := map[string]*topology.View{
 		"a": view("a",
-			row(0, shard.StateOpen, 1, true, ""), row(1, shard.StateOpen, 1, false, ""), row(2, shard.StateClosed, 4, false, ""),
-			row(3, shard.StateMoved, 5, false, "b"), row(4, shard.StateOpen, 3, false, ""), row(5, shard.StateClosed, 3, false, ""),
-			row(6, shard.StateClosed, 3, false, ""), row(7, shard.StateClosed, 3, false, "")),
+			row(0, topology.StateOpen, 1, true, ""), row(1, topology.StateOpen, 1, false, ""), row(2, topology.StateClosed, 4, false, ""),
+			row(3, topology.StateMoved, 5, false, "b"), row(4, topology.StateOpen, 3, false, ""), row(5, topology.StateClosed, 3, false, ""),
+			row(6, topology.StateClosed, 3, false, ""), row(7, topology.StateClosed, 3, false, "")),
 		"b": view("b",
-			row(2, shard.StateClosed, 3, false, ""), row(3, shard.StateClosed, 5, false, ""), row(4, shard.StateOpen, 2, true, ""),
-			row(5, shard.StateClosed, 4, false, ""), row(6, shard.StateMoved, 4, false, "c"), row(7, shard.StateMoved, 2, false, "a")),
+			row(2, topology.StateClosed, 3, false, ""), row(3, topology.StateClosed, 5, false, ""), row(4, topology.StateOpen, 2, true, ""),
+			row(5, topology.StateClosed, 4, false, ""), row(6, topology.StateMoved, 4, false, "c"), row(7, topology.StateMoved, 2, false, "a")),
 	}
 	plan, err := setup.PlanReopen("a", views, nil, nil, nil)
 	if err != nil {
@@ -250,13 +250,13 @@ func caughtUp(t *testing.T, c *pgx.Conn, sql string) {
 	}
 }
 
-func look(t *testing.T, c *pgx.Conn) map[string]*shard.View {
+func look(t *testing.T, c *pgx.Conn) map[string]*topology.View {
 	t.Helper()
-	v, err := shard.Look(t.Context(), c)
+	v, err := topology.Look(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*shard.View{"a": v}
+	return map[string]*topology.View{"a": v}
 }
 
 func code(err error) string {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // This file compares what a server has of a shard with what another server has of it, before the first one
@@ -18,7 +18,7 @@ import (
 // earlier state, the other one may have rows that the first one lacks, and no row of firn.shard says so.
 
 // A Compare counts in how many rows two copies of a schema differ.
-type Compare func(ctx context.Context, first, second shard.Server, schema string) (check.Comparison, error)
+type Compare func(ctx context.Context, first, second topology.Server, schema string) (check.Comparison, error)
 
 // errNoCompare says that there are two copies, and nobody who compares them.
 var errNoCompare = errors.New("another server has a copy of it, and nothing compares the two: Reopening.Compare is not set")
@@ -29,14 +29,14 @@ const keptSQL = `SELECT EXISTS (SELECT FROM firn.shard AS s JOIN firn.move AS m 
 	WHERE s.shard = $1 AND m.loaded AND (NOT $2 OR s.state <> 'moved' AND s.term > $3))`
 
 // compare refuses a shard of which another server has a copy with rows that the server of the plan lacks.
-func (r *Reopening) compare(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row shard.Row) error {
+func (r *Reopening) compare(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row topology.Row) error {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		var kept bool
 		if r.closes(row.Shard, name) {
 			continue // a person has compared them: the plan asks
 		}
 		if err := others[name].QueryRow(ctx, keptSQL, row.Shard, row.Here, row.Term).Scan(&kept); err != nil {
-			return &shard.ServerError{Server: name, Err: err}
+			return &topology.ServerError{Server: name, Err: err}
 		}
 		if !kept {
 			continue
@@ -70,7 +70,7 @@ FROM (SELECT s.timeline, pg_read_file('pg_wal/' || left(pg_walfile_name(pg_curre
 
 // behind says whether another server has received nothing that the server of the plan lacks. A copy that is behind
 // differs in its rows too, and has no more of them. False where that is not known, as to a role that may not ask.
-func (r *Reopening) behind(ctx context.Context, name string, conn, other *pgx.Conn, row shard.Row) (behind bool, err error) {
+func (r *Reopening) behind(ctx context.Context, name string, conn, other *pgx.Conn, row topology.Row) (behind bool, err error) {
 	var received string
 	server := name
 	if err = other.QueryRow(ctx, receivedSQL, row.Shard).Scan(&received); err == nil {
@@ -81,7 +81,7 @@ func (r *Reopening) behind(ctx context.Context, name string, conn, other *pgx.Co
 	case err == nil, errors.Is(err, pgx.ErrNoRows), errors.As(err, &pg) && (pg.Code == "42501" || pg.Code == "42704"):
 		return behind, nil
 	}
-	return false, &shard.ServerError{Server: server, Err: err}
+	return false, &topology.ServerError{Server: server, Err: err}
 }
 
 // A copyOf names one copy of a shard.
@@ -91,7 +91,7 @@ type copyOf struct {
 }
 
 // compareWith compares two copies once: neither is written to before the plan is run.
-func (r *Reopening) compareWith(ctx context.Context, name string, conn, other *pgx.Conn, row shard.Row) (check.Comparison, error) {
+func (r *Reopening) compareWith(ctx context.Context, name string, conn, other *pgx.Conn, row topology.Row) (check.Comparison, error) {
 	key := copyOf{row.Shard, name}
 	if found, ok := r.compared[key]; ok {
 		return found, nil
@@ -102,7 +102,7 @@ func (r *Reopening) compareWith(ctx context.Context, name string, conn, other *p
 	if r.Compare == nil {
 		return check.Comparison{}, errNoCompare
 	}
-	found, err := r.Compare(ctx, shard.Server{Name: r.Server, Config: conn.Config()}, shard.Server{Name: name, Config: other.Config()}, row.Schema)
+	found, err := r.Compare(ctx, topology.Server{Name: r.Server, Config: conn.Config()}, topology.Server{Name: name, Config: other.Config()}, row.Schema)
 	if err == nil {
 		r.compared[key] = found
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // ReopenOptions say how a server is reopened.
@@ -38,14 +38,14 @@ type ReopenOptions struct {
 // nothing. It fails with a [*check.AnswersError] where a server of o.Gone answers, with a [*RefusesError]
 // where a server does not say what it serves, and with a [*ClockError] where clocks differ so much that
 // one of them is wrong.
-func LookReopen(ctx context.Context, servers []shard.Server, name string, o ReopenOptions) (*Reopening, error) {
+func LookReopen(ctx context.Context, servers []topology.Server, name string, o ReopenOptions) (*Reopening, error) {
 	seen := check.Look(ctx, servers)
 	for _, s := range seen {
 		if s.Err == nil && s.Standby {
 			return nil, &check.StandbyError{Server: s.Name}
 		}
 	}
-	views, ahead := make(map[string]*shard.View), make(map[string]time.Duration)
+	views, ahead := make(map[string]*topology.View), make(map[string]time.Duration)
 	var away []string
 	for i, s := range seen {
 		if s.Name != name {
@@ -73,17 +73,17 @@ func LookReopen(ctx context.Context, servers []shard.Server, name string, o Reop
 
 // silent returns the error of a server that answers although it is said to be gone, or that does
 // not say what it serves. Err is what the server has answered.
-func (o ReopenOptions) silent(ctx context.Context, s shard.Server, err error) error {
+func (o ReopenOptions) silent(ctx context.Context, s topology.Server, err error) error {
 	if slices.Contains(o.Gone, s.Name) {
 		return check.ConfirmGone(ctx, s)
 	}
-	if err == nil || !(&shard.ServerError{Server: s.Name, Err: err}).Answered() {
+	if err == nil || !(&topology.ServerError{Server: s.Name, Err: err}).Answered() {
 		return nil
 	}
 	if check.AddressDo(err) != "" {
 		return err
 	}
-	var of *shard.ServerError
+	var of *topology.ServerError
 	if errors.As(err, &of) {
 		err = of.Err
 	}
@@ -91,7 +91,7 @@ func (o ReopenOptions) silent(ctx context.Context, s shard.Server, err error) er
 }
 
 // CheckOn is [Reopening.Check] on servers that it connects to.
-func (r *Reopening) CheckOn(ctx context.Context, servers []shard.Server) error {
+func (r *Reopening) CheckOn(ctx context.Context, servers []topology.Server) error {
 	if len(r.Shards) == 0 {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (r *Reopening) CheckOn(ctx context.Context, servers []shard.Server) error {
 // Run does what is planned, under the locks of all servers that answer, and counts the shards that
 // it has opened. It fails with [ErrOvertaken], and has done nothing, where the servers do not say
 // any more what they said when the plan was made. Run again it goes on with the shards that are left.
-func (r *Reopening) Run(ctx context.Context, servers []shard.Server, done *atomic.Int64) error {
+func (r *Reopening) Run(ctx context.Context, servers []topology.Server, done *atomic.Int64) error {
 	release, err := install.LockAll(ctx, r.answering(servers))
 	if err != nil {
 		return err
@@ -123,14 +123,14 @@ func (r *Reopening) Run(ctx context.Context, servers []shard.Server, done *atomi
 	return again.openAll(ctx, servers, done)
 }
 
-func (r *Reopening) openAll(ctx context.Context, servers []shard.Server, done *atomic.Int64) error {
+func (r *Reopening) openAll(ctx context.Context, servers []topology.Server, done *atomic.Int64) error {
 	c, others, err := r.connect(ctx, servers)
 	defer hangUp(ctx, c, others)
 	if err != nil {
 		return err
 	}
 	if err := r.Tell(ctx, c); err != nil {
-		return &shard.ServerError{Server: r.Server, Err: err}
+		return &topology.ServerError{Server: r.Server, Err: err}
 	}
 	for _, row := range r.Shards {
 		if err := r.Reopen(ctx, c, others, row, r.above); err != nil {
@@ -142,12 +142,12 @@ func (r *Reopening) openAll(ctx context.Context, servers []shard.Server, done *a
 }
 
 // answering are the servers but those that did not answer.
-func (r *Reopening) answering(servers []shard.Server) []shard.Server {
-	return slices.DeleteFunc(slices.Clone(servers), func(s shard.Server) bool { return slices.Contains(r.away, s.Name) })
+func (r *Reopening) answering(servers []topology.Server) []topology.Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s topology.Server) bool { return slices.Contains(r.away, s.Name) })
 }
 
 // connect connects to the server of the plan, and to the others that answer.
-func (r *Reopening) connect(ctx context.Context, servers []shard.Server) (c *pgx.Conn, others map[string]*pgx.Conn, err error) {
+func (r *Reopening) connect(ctx context.Context, servers []topology.Server) (c *pgx.Conn, others map[string]*pgx.Conn, err error) {
 	others = make(map[string]*pgx.Conn)
 	for _, s := range r.answering(servers) {
 		conn, err := s.Connect(ctx)
@@ -205,7 +205,7 @@ func (r *Reopening) Questions() (all []string) {
 	switch {
 	case r.Incomplete:
 		all = append(all, "Rows that are not on "+r.Server+" are lost. Is there no standby and no backup that has them?")
-	case len(r.Told) > 0 || slices.ContainsFunc(r.Shards, func(row shard.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
+	case len(r.Told) > 0 || slices.ContainsFunc(r.Shards, func(row topology.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
 		all = append(all, "Is what "+r.Server+" is a copy of, as its old primary, gone for good?")
 	}
 	return all
@@ -218,7 +218,7 @@ func (r *Reopening) putBack() string {
 		if o, lost := check.OpeningOf(r.Views, row.Shard); lost && o.Server == r.Server && o.Back != "" {
 			return o.Back
 		}
-		if v := r.Views[row.MovedTo]; v != nil && letGoTo(row, row.MovedTo) && slices.ContainsFunc(v.Shards, func(other shard.Row) bool {
+		if v := r.Views[row.MovedTo]; v != nil && letGoTo(row, row.MovedTo) && slices.ContainsFunc(v.Shards, func(other topology.Row) bool {
 			return other.Shard == row.Shard && other.Term > row.Term && !other.Here
 		}) {
 			return row.MovedTo

@@ -8,10 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/firn-id/firn/shard"
+	"github.com/firn-id/firn/shard/topology"
 )
 
-// A RightsError says what the role of a connection lacks on a server. It is in a [*shard.ServerError].
+// A RightsError says what the role of a connection lacks on a server. It is in a [*topology.ServerError].
 type RightsError struct {
 	What string
 	Do   string // what to type; a whole sentence
@@ -29,7 +29,7 @@ func (r *Reopening) mayWork(ctx context.Context, conn *pgx.Conn, others map[stri
 	all[r.Server] = conn
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if err := r.rightsOn(ctx, name, all[name]); err != nil {
-			return &shard.ServerError{Server: name, Err: err}
+			return &topology.ServerError{Server: name, Err: err}
 		}
 	}
 	return nil

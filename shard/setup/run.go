@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // How a server's shards are made: so many in a transaction, which locks four
@@ -89,14 +89,14 @@ func (p *Plan) join(ctx context.Context, s ServerPlan) error {
 const quiet = "SET LOCAL client_min_messages = warning;\nSET LOCAL standard_conforming_strings = on;\n"
 
 // exec runs statements at a server, on a connection of their own.
-func exec(ctx context.Context, server shard.Server, sql string) error {
+func exec(ctx context.Context, server topology.Server, sql string) error {
 	c, err := server.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	if _, err := c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return &shard.ServerError{Server: server.Name, Err: because(ctx, err)}
+		return &topology.ServerError{Server: server.Name, Err: because(ctx, err)}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // Restored accepts the database that is at path now as the store that was
 // there. It returns an error if no file is at path, and creates none: the file may have
 // been moved, and a second one would make its ids again. [CreateLost] is for a file that
-// is gone for good. Whoever calls Restored must first have stopped all who use the store.
+// no longer exists. Whoever calls Restored must first have stopped all who use the store.
 // The path must be absolute. A file that another process has locked is waited for until
 // ctx ends, at most 5 seconds.
 //
@@ -26,12 +26,12 @@ func Restored(ctx context.Context, path string, raise func(*Store) error) error 
 	case err != nil:
 		return err
 	case !there:
-		return at.explain(fmt.Errorf("there is no file at %s: if it was moved, use it where it is now; CreateLost makes an empty one in place of a file that is gone for good: %w", at.file, fs.ErrNotExist))
+		return at.explain(fmt.Errorf("there is no file at %s: if it was moved, use it where it is now; CreateLost makes an empty one in place of a lost file: %w", at.file, fs.ErrNotExist))
 	}
 	return at.accept(ctx, raise)
 }
 
-// CreateLost creates an empty database at path, in place of one that is gone for good with
+// CreateLost creates an empty database at path, in place of one that is lost with
 // all its copies, calls raise as [Restored] does, and accepts the database. It returns an
 // error if a file is at path. After any other error call Restored if a file is there by
 // then, else CreateLost again.

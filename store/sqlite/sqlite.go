@@ -24,7 +24,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -222,125 +221,6 @@ func (s *Store) compareAndSet(c *session, next *store.Record, cond store.Conditi
 	return true, nil
 }
 
-// get reads one record, in whatever transaction c is in.
-func (s *Store) get(c *session, key string) (store.Record, error) {
-	r, _, err := s.getWith(c, key)
-	return r, err
-}
-
-// getWith is get, with the sums of the database.
-func (s *Store) getWith(c *session, key string) (store.Record, *sums, error) {
-	before, writes := s.clock(), s.writes.Load()
-	rows, err := c.query(sqlGet, bucketOf(key), key)
-	if err != nil {
-		return store.Record{}, nil, err
-	}
-	list, state, err := s.scan(rows, before, writes, bucketOf(key))
-	if err != nil {
-		return store.Record{}, nil, err
-	}
-	if len(list) == 0 {
-		return store.Record{Key: key, Read: before}, state, nil
-	}
-	return list[0], state, nil
-}
-
-func (s *Store) list(c *session, prefix string) ([]store.Record, error) {
-	before, writes := s.clock(), s.writes.Load()
-	// Every byte of a key is below 0x7f, so this range is exactly the prefix.
-	rows, err := c.query(sqlList, prefix, prefix+"\x7f")
-	if err != nil {
-		return nil, err
-	}
-	list, _, err := s.scan(rows, before, writes, allBuckets)
-	return list, err
-}
-
-// allBuckets is in the place of a bucket where rows have all records.
-const allBuckets = -1
-
-// scan reads rows of the store's id, its number of writes, its sums and a record, which is
-// NULL if there is none, for all records of a bucket. Records without a value are not
-// returned. At the least so many writes must have been made.
-//
-// Read is the clock before the query: taken after, a pause in between would make
-// records look older than they are. Only where another process wrote in that
-// moment it is as late as that write, so that Written is never after Read but
-// for a clock that was set back.
-func (s *Store) scan(rows *sql.Rows, before time.Time, atLeast int64, bucket int) ([]store.Record, *sums, error) {
-	defer rows.Close()
-	var list []store.Record
-	var said *sums
-	var sum sums
-	for rows.Next() {
-		var row found
-		if err := row.read(rows); err != nil {
-			return nil, nil, err
-		}
-		if row.id != s.id {
-			return nil, nil, s.forget("the file holds another store now: id %s, not %s", row.id, s.id)
-		}
-		if err := s.madeWrites(row.writes, atLeast); err != nil {
-			return nil, nil, err
-		}
-		if row.sums != nil {
-			said = new(sums)
-			if err := said.set(row.sums); err != nil {
-				return nil, nil, err
-			}
-		}
-		if row.key.Valid {
-			sum.add(row.key.V, store.Version(row.version.V))
-		}
-		if row.value.Valid {
-			list = append(list, row.record())
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case said == nil:
-		return nil, nil, s.forget("the file has lost its id %s", s.id)
-	case bucket == allBuckets && sum != *said, bucket != allBuckets && sum[bucket] != said[bucket]:
-		return nil, nil, s.forgetFor(mixed)
-	}
-	s.stamp(list, before)
-	return list, said, rows.Close()
-}
-
-// stamp sets when records were read.
-func (s *Store) stamp(list []store.Record, before time.Time) {
-	read, after := before, s.clock()
-	for _, r := range list {
-		if r.Written.After(read) && !r.Written.After(after) {
-			read = r.Written
-		}
-	}
-	for i := range list {
-		list[i].Read = read
-	}
-}
-
-// A found is one row of what scan reads.
-type found struct {
-	id                  string
-	writes              int64
-	sums                []byte
-	key, value, version sql.Null[string]
-	written             sql.Null[int64]
-}
-
-func (a *found) read(rows *sql.Rows) error {
-	return rows.Scan(&a.id, &a.writes, &a.sums, &a.key, &a.value, &a.version, &a.written)
-}
-
-func (a *found) record() store.Record {
-	return store.Record{
-		Key: a.key.V, Value: []byte(a.value.V), Version: store.Version(a.version.V), Written: time.Unix(0, a.written.V).UTC(),
-	}
-}
-
 // Durability implements [store.Store]. The store is durable unless the file does
 // not outlive the host's memory, or somebody changed how it is written.
 func (s *Store) Durability(ctx context.Context) (store.Durability, error) {
@@ -387,74 +267,6 @@ func (s *Store) durability(c *session) (store.Durability, error) {
 var levels = [4]string{"off", "normal", "full", "extra"}
 
 func (s *Store) clock() time.Time { return s.now().Round(0).UTC() }
-
-// A watched file is one that is open and must stay at its path: SQLite itself
-// removes a journal only when nobody has the database open.
-type watched struct {
-	path string
-	file os.FileInfo
-}
-
-// watch adds the file that is at path now.
-func (s *Store) watch(path string) error {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	s.open = append(s.open, watched{path, fi})
-	return nil
-}
-
-// Away is the What of the [store.ForgotError] about a file that was removed or moved away while
-// it was open. Moved back, the same file can be opened again.
-const Away = "the file was removed or moved away"
-
-// check returns an error unless each path still leads to the file that is open.
-func (s *Store) check() error {
-	if f := s.forgot.Load(); f != nil {
-		return f
-	}
-	for i, w := range s.open {
-		fi, err := os.Stat(w.path)
-		switch {
-		case err == nil && os.SameFile(fi, w.file):
-		case err != nil && !missing(err):
-			// Not seen is not gone: the next call looks again.
-			return s.at.explain(err)
-		case i > 0:
-			return s.forgetJournal(w.path)
-		case err != nil:
-			return s.forget(Away)
-		default:
-			return s.forget("the file was replaced while it was open")
-		}
-	}
-	return nil
-}
-
-// forget returns the error of a store that forgot, from now on.
-func (s *Store) forget(format string, args ...any) error {
-	s.forgot.CompareAndSwap(nil, s.at.forgot(format, args...))
-	return s.forgot.Load()
-}
-
-// forgetJournal is forgetFor of a journal that is gone.
-func (s *Store) forgetJournal(path string) error {
-	return s.forgetFor(fmt.Sprintf("its journal %s was removed while it was open, with the last writes in it", path))
-}
-
-// forgetFor returns the error of a store that forgot, from now on, and writes it down for
-// those who come later: they may find a database that tells them nothing.
-func (s *Store) forgetFor(what string) error {
-	first := s.at.forgot("%s", what)
-	if s.forgot.CompareAndSwap(nil, first) {
-		if side, err := s.at.readSidecar(); err == nil && side.Store == s.id && side.Lost == "" {
-			side.Lost = what
-			s.at.replaceSidecar(side) // as well as it goes: this Store stops in any case
-		}
-	}
-	return s.forgot.Load()
-}
 
 // run calls f in a goroutine of its own, so that a caller can leave a disk that
 // hangs when its ctx ends; it gets late then.

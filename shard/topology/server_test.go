@@ -1,4 +1,4 @@
-package shard
+package topology
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func TestServerErrorAway(t *testing.T) {
 		{io.ErrUnexpectedEOF, true},
 		{context.DeadlineExceeded, true},
 		{context.Canceled, false},
-		{ErrNoShards, false},
+		{ErrNoCluster, false},
 	} {
 		if got := (&ServerError{"a", tt.err}).Away(); got != tt.away {
 			t.Errorf("%v: %t", tt.err, got)

@@ -1,4 +1,4 @@
-package shard
+package topology
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -64,39 +63,7 @@ func (e *ServerError) Away() bool {
 func (s Server) Connect(ctx context.Context) (*pgx.Conn, error) {
 	c, err := pgx.ConnectConfig(ctx, s.Config)
 	if err != nil {
-		return nil, &ServerError{s.Name, explained(err)}
+		return nil, &ServerError{s.Name, trouble.Explain(err)}
 	}
 	return c, nil
 }
-
-// explained is an error of the driver on one line, after what to do about it. Where the server says
-// why, that is all that counts, and not how TLS was tried before.
-func explained(err error) error {
-	text := oneLine(err).Error()
-	var said *pgconn.PgError
-	if errors.As(err, &said) {
-		text = said.Error()
-	}
-	if advice := trouble.PostgreSQL(err); advice != "" {
-		text = fmt.Sprintf("%s (%s)", advice, text)
-	}
-	return &folded{text, err}
-}
-
-// oneLine is an error that the driver wrote over several lines, on one.
-func oneLine(err error) error {
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' })
-	if len(lines) < 2 {
-		return err
-	}
-	// With and without TLS an address is away for the same reason.
-	return &folded{strings.Join(slices.Compact(lines), " "), err}
-}
-
-type folded struct {
-	text string
-	err  error
-}
-
-func (f *folded) Error() string { return f.text }
-func (f *folded) Unwrap() error { return f.err }

@@ -1,4 +1,4 @@
-package shard
+package topology
 
 import (
 	"cmp"
@@ -31,10 +31,10 @@ type Route struct {
 	Why    string // what is wrong with it, for people; empty: nothing
 }
 
-// MapOf makes the map from views of servers, by the servers' names. Leave out servers that did not answer:
+// NewMap makes the map from views of servers, by the servers' names. Leave out servers that did not answer:
 // routes of their shards are then missing, or lead to servers that the shards moved away from. It fails
 // where servers belong to different clusters.
-func MapOf(views map[string]*View) (*Map, error) {
+func NewMap(views map[string]*View) (*Map, error) {
 	names := make([]string, 0, len(views))
 	for name := range views {
 		names = append(names, name)

@@ -1,4 +1,4 @@
-package shard
+package topology
 
 import (
 	"context"
@@ -67,8 +67,8 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// ErrNoShards says that the database is in no cluster.
-var ErrNoShards = errors.New("shard: this database has no firn.server: it is in no cluster")
+// ErrNoCluster says that the database is in no cluster.
+var ErrNoCluster = errors.New("shard: this database has no firn.server: it is in no cluster")
 
 // lookSQL reads everything in one statement, so that it is of one instant.
 const lookSQL = `
@@ -85,7 +85,7 @@ CROSS JOIN (SELECT (pg_control_system()).system_identifier AS system,
 LEFT JOIN (firn.shard AS s LEFT JOIN pg_namespace AS n ON n.nspname = s.schema) ON true
 ORDER BY s.shard`
 
-// Look asks a server what it knows. The error is [ErrNoShards] where there is
+// Look asks a server what it knows. The error is [ErrNoCluster] where there is
 // nothing to ask.
 func Look(ctx context.Context, q Querier) (*View, error) {
 	rows, err := q.Query(ctx, lookSQL)
@@ -129,7 +129,7 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 		return nil, notThere(err)
 	}
 	if v == nil {
-		return nil, ErrNoShards
+		return nil, ErrNoCluster
 	}
 	if slices.ContainsFunc(v.Shards, func(row Row) bool { return row.Here }) {
 		v.Original = ""
@@ -137,11 +137,11 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 	return v, nil
 }
 
-// notThere turns the error of a table or schema that is missing into [ErrNoShards].
+// notThere turns the error of a table or schema that is missing into [ErrNoCluster].
 func notThere(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000") {
-		return ErrNoShards
+		return ErrNoCluster
 	}
 	return err
 }

@@ -1,0 +1,32 @@
+package mutants
+
+const (
+	own        = "internal/block/own.go"
+	readBlock  = "internal/block/read.go"
+	writeBlock = "internal/block/write.go"
+)
+
+var counters = []Mutant{
+	{Name: "a span in doubt is settled without its version", File: own, Old: "o.tried != \"\" && o.doubt.Key == key && o.tried == v\n", New: "o.tried != \"\" && o.doubt.Key == key\n"},
+	{Name: "numbers are handed back whoever wrote since", File: own, Old: "o.mine != \"\" && v == o.mine && to < o.run.To", New: "o.mine != \"\" && to < o.run.To"},
+	{Name: "one number too many is handed back", File: own, Old: "to = max(o.run.Above, used)", New: "to = max(o.run.Above, used-1)"},
+	{Name: "a run of own spans goes across those of others", File: own, Old: "o.mine != \"\" && o.run.Key == s.Key && o.run.To == s.Above", New: "o.mine != \"\" && o.run.Key == s.Key"},
+	{Name: "how far numbers were granted is not kept when they are handed back", File: writeBlock, Old: "s.want.Granted, s.want.Reached = to, max(s.Have.Reached, top)", New: "s.want.Granted, s.want.Reached = to, s.Have.Reached\n\t_ = top"},
+	{Name: "fewer writes than known pass", File: readBlock, Old: "case rec.Writes < was.Writes, rec.Writes == was.Writes && v != s.version:", New: "case false:", With: "a record with less than was granted passes"},
+	{Name: "a record with less than was granted passes", File: readBlock, Old: "case granted && rec.Granted < top:", New: "case false && rec.Granted < top:"},
+	{Name: "a missing record passes", File: readBlock, Old: "	case rec.ID == \"\":\n		return \"its record is gone\"\n", New: ""},
+	{Name: "another series' record passes", File: readBlock, Old: "	case rec.ID != was.ID:\n		return \"its record is another series'\"\n", New: ""},
+	{Name: "the store's instance is not asked after the acknowledgement", File: writeBlock, Old: "case s.Have.Instance != \"\", !s.Durability.Durable, now.Boot-s.promised >= again:", New: "case now.Boot-s.promised >= again:"},
+	{Name: "numbers are granted by another instance of the store", File: readBlock, Old: "case r.ID == \"\" || was == p.Instance:", New: "case r.ID == \"\" || was != \"\":"},
+	{Name: "a failed hand-back is tried again", File: writeBlock, Old: "		return s.end(nil) // somebody was granted more, above what was to be handed back", New: "		return s.write(r, ToHandBack, s.version)"},
+	{Name: "a hand-back without an answer is tried again", File: writeBlock, Old: "		return s.end(a.Err) // it is left at that", New: "		return s.sleep(time.Second) // it is left at that"},
+	{Name: "a grant begins one stride low", File: writeBlock, Old: "Grant{First: s.span.Above + stride,", New: "Grant{First: s.span.Above,"},
+	{Name: "a write in doubt is forgotten", File: own, Old: "	if tried != \"\" {\n		o.doubt", New: "	if false {\n		o.doubt"},
+}
+
+var generator = []Mutant{
+	{Name: "the generator's limit is off by one while it waits", File: "generator.go", Old: "		last := min(old+uint64(n), g.limit.Load())", New: "		last := min(old+uint64(n), g.limit.Load()+1)"},
+	{Name: "a closed generator says one tick less", File: "generator.go", Old: "	return Tick(g.issued >> g.seqBits)", New: "	return Tick(g.issued>>g.seqBits) - 1"},
+	{Name: "Next gives a number above the limit", File: "generator.go", Old: "	if w > g.limit.Load() {\n", New: "	if w > g.limit.Load()+1000 {\n"},
+	{Name: "an id taken while the generator closes is used", File: "generator.go", Old: "limit := g.limit.Swap(0)", New: "limit := g.limit.Load()"},
+}

@@ -1,0 +1,69 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// failure is the line with which the simulation says what went wrong, and in which schedule.
+var failure = regexp.MustCompile(`(?m)^seed (\d+): ([^:\n]+)`)
+
+// Find looks for what a mutant does wrong, in the repository at root: in at most n schedules
+// of the simulation, or with its tests. It says where it was found; "" means nowhere.
+func (m Mutant) Find(ctx context.Context, root string, n int) (found string, err error) {
+	dir, err := os.MkdirTemp("", "firn-mutant-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.Overlay(root, dir)
+	if err != nil {
+		return "", err
+	}
+	if m.Tests != "" {
+		return m.test(ctx, root, overlay)
+	}
+	return m.simulate(ctx, root, overlay, filepath.Join(dir, "simulation"), n)
+}
+
+func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n int) (string, error) {
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, "./internal/sim/run")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: it does not build: %w\n%s", m.Name, err, out)
+	}
+	out, err := exec.CommandContext(ctx, program, "-n", strconv.Itoa(n)).CombinedOutput()
+	if err == nil {
+		return "", nil
+	}
+	if m := failure.FindSubmatch(out); m != nil {
+		return fmt.Sprintf("schedule %s: %s", m[1], m[2]), nil
+	}
+	if strings.Contains(string(out), "panic:") {
+		return "it panics", nil
+	}
+	return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
+}
+
+// test runs the tests that are to find the mutant.
+func (m Mutant) test(ctx context.Context, root, overlay string) (string, error) {
+	test := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-run", m.Tests, m.Package)
+	test.Dir = root
+	out, err := test.CombinedOutput()
+	var exit *exec.ExitError
+	switch failed := regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`).FindSubmatch(out); {
+	case err == nil:
+		return "", nil
+	case errors.As(err, &exit) && failed != nil:
+		return string(failed[1]), nil
+	default:
+		return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
+	}
+}

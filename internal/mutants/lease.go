@@ -1,0 +1,56 @@
+package mutants
+
+// All are the mutants: of the lease, of counters, of the generator.
+var All = append(append(lease, counters...), generator...)
+
+const (
+	seek    = "internal/term/seek.go"
+	read    = "internal/term/read.go"
+	write   = "internal/term/write.go"
+	hold    = "internal/term/hold.go"
+	rules   = "internal/term/rules.go"
+	look    = "internal/term/look.go"
+	resume  = "internal/term/resume.go"
+	operate = "internal/term/operate.go"
+	clock   = "internal/term/clock.go"
+)
+
+var lease = []Mutant{
+	{Name: "a term's base ignores the record's horizon", File: seek, Old: "base: max(cur.Horizon, s.Pool.Floor)}", New: "base: s.Pool.Floor}"},
+	{Name: "the pool's floor is not read again after the acknowledgement", File: read, Old: "	s.Base = max(s.Base, s.Pool.Floor)\n", New: "	s.Base = max(s.Base, 0)\n", With: "the store's floor is not read after the acknowledgement"},
+	{Name: "the store's floor is not read after the acknowledgement", File: read, Old: "		s.Base = max(s.Base, r.tick(all.Floor))", New: "		_ = all"},
+	{Name: "the quarantine is one skew short", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return p.LongestOutage() + r.Skew }"},
+	{Name: "the quarantine is 100 ms short", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return p.LongestOutage() + 2*r.Skew - 100*time.Millisecond }"},
+	{Name: "an extension that is late by a second is not late", File: write, Old: "s.write.purpose == ExtendWorker && now.Boot > late {", New: "s.write.purpose == ExtendWorker && now.Boot > late+time.Second {", With: "a lossy store extends a record however old"},
+	{Name: "a late extension counts without the pool's record", File: write, Old: "	return s.hold(r, now)\n}\n\n// granted:", New: "	return s.granted(r, now, *s.write.late)\n}\n\n// granted:"},
+	{Name: "a record is its own by the owner alone", File: write, Old: "case err == nil && cur == s.write.want && !untouched:", New: "case err == nil && cur.Owner == s.write.want.Owner && !untouched:"},
+	{Name: "an heir's extension counts on a lossy store", File: write, Old: "case err == nil && !s.Lossy && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:", New: "case err == nil && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:"},
+	{Name: "a release goes below the base", File: write, Old: "want.Horizon = max(s.Base, min(s.last, s.Have.Horizon))", New: "want.Horizon = min(s.last, s.Have.Horizon)"},
+	{Name: "a release is one tick too low", File: write, Old: "want.Horizon = max(s.Base, min(s.last, s.Have.Horizon))", New: "want.Horizon = max(s.Base, min(s.last-1, s.Have.Horizon))"},
+	{Name: "a worker is taken at the same term", File: write, Old: "Term: c.rec.Term + 1, Owner:", New: "Term: c.rec.Term, Owner:"},
+	{Name: "a process has one owner token for ever", File: write, Old: "Owner: s.token(), Name: s.name,", New: "Owner: \"t\" + s.name, Name: s.name,"},
+	{Name: "a lossy store extends a record however old", File: write, Old: "if s.Lossy && s.write.purpose == ExtendWorker {", New: "if false && s.Lossy && s.write.purpose == ExtendWorker {"},
+	{Name: "a grant that reaches beyond the pool's outage is kept on a lossy store", File: read, Old: "case s.Lossy && s.Reach > s.Pool.LongestOutage():", New: "case false && s.Lossy && s.Reach > s.Pool.LongestOutage():"},
+	{Name: "a worker chosen before the pool was marked lossy is kept", File: read, Old: "case s.Lossy && !judged:", New: "case false && !judged:"},
+	{Name: "a grant reaches by the own clock alone", File: hold, Old: "if r.LocalClock || s.read.IsZero() || now.Wall.Before(most) {", New: "if true || r.LocalClock || s.read.IsZero() || now.Wall.Before(most) {"},
+	{Name: "the drift of boot clocks is ignored", File: hold, Old: "return (now.Boot - s.heard) / 2000 }", New: "return 0 }"},
+	{Name: "two readings are taken for those of one clock", File: seek, Old: "		unwritten -= 2 * r.Skew\n", New: "		unwritten -= 0\n"},
+	{Name: "a record counts as unwritten a nanosecond too early", File: seek, Old: "- unwritten + 1", New: "- unwritten"},
+	{Name: "a resumed grant begins one tick below the mark", File: resume, Old: "Base: mark, Since", New: "Base: mark - 1, Since"},
+	{Name: "an extension lowers the horizon", File: write, Old: "want.Horizon = max(want.Horizon, r.tick(", New: "want.Horizon = max(0, r.tick("},
+	{Name: "the outage is not raised in the pool's record", File: look, Old: "p.Outage = int64((b + ms - 1) / ms)", New: "p.Outage = min(p.Outage+1, int64((b+ms-1)/ms))"},
+	{Name: "a pool is not marked lossy", File: look, Old: "if s.Lossy && p.Lossy == \"\" {", New: "if false && p.Lossy == \"\" {"},
+	{Name: "a pool counts as repaired at once", File: write, Old: "return s.Pool.Floor >= s.Have.Horizon }", New: "return true }"},
+	{Name: "an operator's release keeps the term", File: operate, Old: "Term: r.Term + 1, Name: r.Name", New: "Term: r.Term, Name: r.Name"},
+	{Name: "an operator's release forgets the time to live", File: operate, Old: "max(r.Horizon, floor), TTL: r.TTL}", New: "max(r.Horizon, floor)}"},
+	{Name: "an operator's release ignores the floor", File: operate, Old: "Horizon: max(r.Horizon, floor), TTL", New: "Horizon: r.Horizon, TTL"},
+	{Name: "a refused extension is a loss at once", File: write, Old: "	s.write.doubt, s.write.refused = true, true\n	return s.next(r, now)", New: "	return s.end(Lost, &LostError{Worker: s.Worker})"},
+	{Name: "the clock does not ask the store's", File: clock, Old: "if !known.IsZero() {", New: "if false {"},
+	{Name: "the clock follows by a half", File: clock, Old: "const slew = 20", New: "const slew = 2"},
+	{Name: "the layout of the pool is not compared", File: read, Old: "case p.Layout != r.Layout.String():", New: "case false:"},
+	{Name: "another pool of that name is accepted", File: read, Old: "case s.poolID != \"\" && p.ID != s.poolID:", New: "case false && p.ID != s.poolID:"},
+	{Name: "a pool in another store is accepted", File: read, Old: "	case p.Elsewhere(here):\n		return s.elsewhere(r, p, here)\n	case p.Workers", New: "	case p.Workers"},
+	{Name: "a worker outside of the pool's range is kept", File: read, Old: "case !workers.Has(s.Worker): // another", New: "case false: // another"},
+	{Name: "a release does not know the version of a late extension", File: write, Old: "		s.version = late.Version\n", New: "		_ = late\n"},
+	{Name: "a recovery's floor is below the pool's own", File: operate, Old: "p.Floor = max(p.Floor, t)", New: "p.Floor = t"},
+}

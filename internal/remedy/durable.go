@@ -1,0 +1,32 @@
+package remedy
+
+import "strings"
+
+// This file is about stores that can lose writes that they acknowledged.
+
+// Durable are the ways to make a store of that URL durable, the safest one first.
+func Durable(url string) []string {
+	const (
+		seen   = "make the store durable: change the settings that the parentheses name, then run this again"
+		assume = "only if you know that no crash, restart or failover of this store ever loses a write that it acknowledged, %: write assume=durable in the URL of the store. Where that is wrong, numbers repeat"
+	)
+	claim := func(such string) string { return strings.Replace(assume, "%", such, 1) }
+	if strings.Contains(url, "assume=lossy") {
+		return []string{"remove assume=lossy from the URL of the store, if it does not lose writes"}
+	}
+	switch scheme, _, _ := strings.Cut(url, ":"); scheme {
+	case "postgres", "postgresql":
+		return []string{
+			seen + ". Where they name standbys: set synchronous_standby_names = 'FIRST N (NAME, ...)' with all N standbys, and synchronous_commit = on, and drop the slots of standbys that never come back",
+			claim("because a failover only ever promotes a standby that has every acknowledged write"),
+		}
+	case "mysql":
+		return []string{seen, claim("because a failover only ever promotes a replica that has every acknowledged write")}
+	case "redis", "rediss":
+		return []string{
+			"use another store: firn takes no Redis server for durable, because a replica of it may be promoted that lacks acknowledged writes",
+			claim("because it has appendonly yes and appendfsync always, and no replica ever replaces it"),
+		}
+	}
+	return []string{"use a store that keeps what it acknowledged: docs/stores.md"}
+}
