@@ -18,6 +18,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/daemon"
 )
 
@@ -230,6 +231,15 @@ func tryLine(r daemon.Running, b daemon.Listening) string {
 	return strings.Join(words, " ")
 }
 
+// storeFact says what is known of a store. With a grant file the server starts before the store
+// has answered, and knows what the store said of itself when that was granted.
+func storeFact(st server.State) string {
+	if st.Why == "" {
+		return fmt.Sprintf("store %s (%s when it was last heard): it has not answered since this server started", st.Store, st.Durability())
+	}
+	return fmt.Sprintf("store %s (%s: %s)", st.Store, st.Durability(), st.Why)
+}
+
 // facts say what the ids are worth, and for how long they go on.
 func (o *serveCommand) facts(r daemon.Running) []string {
 	st := r.First
@@ -250,7 +260,7 @@ func (o *serveCommand) facts(r daemon.Running) []string {
 	case r.Default:
 		lines = append(lines, fmt.Sprintf("store %s (%s): unique among this user's processes on this host only", st.Store, st.Durability()))
 	default:
-		lines = append(lines, fmt.Sprintf("store %s (%s: %s)", st.Store, st.Durability(), st.Why))
+		lines = append(lines, storeFact(st))
 	}
 	if st.Kind == config.Flake && st.Durable != nil && !*st.Durable {
 		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
