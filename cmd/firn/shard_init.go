@@ -230,7 +230,7 @@ func setupFailure(err error) *ui.Failure {
 		return f.Hint("leave the flag out; to see what the cluster is: firn shard status")
 	case errors.As(err, &unnamed):
 		return f.Hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE beside the others, or all of them in firn.yaml", unnamed.Server).
-			Hint("if it is lost for good: %s", lostPage)
+			Hint("if it is permanently lost: %s", lostPage)
 	case errors.As(err, &stranger):
 		return f.Hint("firn shard add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
 	case errors.As(err, new(*setup.NowhereError)):

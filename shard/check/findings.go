@@ -179,7 +179,7 @@ func (f *findings) standby(name string) {
 
 // ToPrimary says what to do where the address of a server leads to a standby.
 func ToPrimary(server string) string {
-	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is gone for good: docs/shards.md, \"Promotion\"", server)
+	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is permanently gone: docs/shards.md, \"Promotion\"", server)
 }
 
 func (f *findings) server(s *Server) {

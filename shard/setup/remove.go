@@ -49,7 +49,7 @@ func (s *Servers) Remove(name string) (*Removal, error) {
 	return s.removal(m, name, site)
 }
 
-// RemoveGone plans that a server which is gone for good is no longer one of the cluster.
+// RemoveGone plans that a server which is permanently gone is no longer one of the cluster.
 // All others have to have been looked at: each shard has to be open on one of them.
 func (s *Servers) RemoveGone(name string) (*Removal, error) {
 	m, err := clusterOf(s.sites)
