@@ -18,7 +18,8 @@ const (
 var lease = []Mutant{
 	{Name: "a term's base ignores the record's horizon", File: seek, Old: "base: max(cur.Horizon, s.Pool.Floor)}", New: "base: s.Pool.Floor}"},
 	{Name: "the pool's floor is not read again after the acknowledgement", File: read, Old: "	s.Base = max(s.Base, s.Pool.Floor)\n", New: "	s.Base = max(s.Base, 0)\n", With: "the store's floor is not read after the acknowledgement"},
-	{Name: "the store's floor is not read after the acknowledgement", File: read, Old: "		s.Base = max(s.Base, r.tick(all.Floor))", New: "		_ = all", Like: "the floor is read before the Put only"},
+	{Name: "the store's floor is not read after the acknowledgement", File: read, Old: "		s.Base = max(s.Base, r.tick(all.Floor))", New: "		_ = all", With: "who creates a pool does not read the store's floor", Like: "nobody looks at the store's floor"},
+	{Name: "who creates a pool does not read the store's floor", File: "pool/create.go", Old: "		floor = clamp(p.layout, all.Floor)\n", New: "		_ = all\n", With: "the store's floor is not read after the acknowledgement", Like: "nobody looks at the store's floor"},
 	{Name: "the quarantine is one skew short", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return p.LongestOutage() + r.Skew }"},
 	{Name: "the quarantine is 100 ms short", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return p.LongestOutage() + 2*r.Skew - 100*time.Millisecond }", Like: "a quarantine one tick too short"},
 	{Name: "an extension that is late by a second is not late", File: write, Old: "s.write.purpose == ExtendWorker && now.Boot > late {", New: "s.write.purpose == ExtendWorker && now.Boot > late+time.Second {", With: "a lossy store extends a record however old", Like: "a late extension is acknowledged and used"},
