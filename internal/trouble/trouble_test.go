@@ -24,6 +24,7 @@ func TestPostgreSQL(t *testing.T) {
 		{refusal("28P01"), "the server refuses the password; check user and password"},
 		{fmt.Errorf("%w, %w", syscall.ECONNREFUSED, refusal("3D000")), "the database does not exist: check its name. Only if no program has used it under another name: CREATE DATABASE"},
 		{refusal("42501"), ""},
+		{refusal("57P03"), "the server is starting up or shutting down; wait until it answers (pg_isready), then try again. If it does not: its log says why"},
 		{fmt.Errorf("dial: %w", syscall.ECONNREFUSED), "nothing listens at the address; is the server running?"},
 		{&net.DNSError{}, "the host's name cannot be resolved"},
 		{context.DeadlineExceeded, "the server has not answered in time"},
