@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// ErrNoCluster says that none of the servers is in a cluster.
-var ErrNoCluster = errors.New("shard: there is no cluster on these servers yet")
+// ErrNoneInCluster says that none of the servers is in a cluster.
+var ErrNoneInCluster = errors.New("shard: there is no cluster on these servers yet")
 
 // An Addition says what to do to add servers to a cluster.
 type Addition struct {
@@ -27,7 +27,7 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, ErrNoCluster
+		return nil, ErrNoneInCluster
 	}
 	if err := checkClocks(s.sites); err != nil {
 		return nil, err
