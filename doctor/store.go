@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -20,7 +21,7 @@ const slowStore = time.Second
 func (e *exam) store(ctx context.Context) *fromurl.Store {
 	url, implicit := e.set.StoreURL().Text, ""
 	if url == "" {
-		path, err := open.DefaultStore()
+		path, err := whichstore.Default()
 		if err != nil {
 			e.fails("store", err)
 			return nil
@@ -28,7 +29,7 @@ func (e *exam) store(ctx context.Context) *fromurl.Store {
 		url, implicit = "sqlite:"+path, ", the implicit one: ids are unique among the processes of this user on this host"
 	}
 	e.url = url
-	if path, ok := open.SqliteFile(url); ok && !e.file(path, url) {
+	if path, ok := whichstore.File(url); ok && !e.file(path, url) {
 		return nil
 	}
 	s, err := open.Store(ctx, url, nil)

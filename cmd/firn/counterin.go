@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -66,7 +67,7 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		s.noCounter = true
 		return s.notLost(ctx, st, name)
 	}
-	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", fromurl.Redact(open.StoreText(s.StoreURL().Text)), name, near).
+	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name, near).
 		Hint("to draw from the counter: firn next %s", near).
 		Hint("to draw ids with a time all the same: firn next %s --kind flake", name)
 }
@@ -78,7 +79,7 @@ func (s *settings) notLost(ctx context.Context, st store.Store, name string) err
 	if err != nil || !lost {
 		return err
 	}
-	return maybeLost(fromurl.Redact(open.StoreText(s.StoreURL().Text)), name).
+	return maybeLost(fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name).
 		Hint("if %s has ids with a time: firn next %s --kind flake", name, phrase.ShellWord(name))
 }
 
@@ -120,7 +121,7 @@ func (d *drawing) mayBeNew(cmd *cobra.Command, stores []store.Store) (claimed bo
 		if d.Kind == config.Document {
 			where = "--after TEXT, with TEXT the last one given out"
 		}
-		return false, ui.Bad("%w", &open.LostNameError{Store: fromurl.Redact(open.StoreText(d.URLs[i])), Name: d.Name}).
+		return false, ui.Bad("%w", &open.LostNameError{Store: fromurl.Redact(whichstore.Text(d.URLs[i])), Name: d.Name}).
 			Hint("if it existed: %s %s", again, where).
 			Hint("only if it never existed: %s --new", again)
 	}

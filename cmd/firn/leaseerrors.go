@@ -10,6 +10,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 )
 
@@ -31,7 +32,7 @@ func explainLease(l *config.Leasing, err error) error {
 	case errors.As(err, &option):
 		return l.Faults(err)
 	}
-	if f := poolFailure(err, poolPlace{url: open.StoreText(l.URL), from: l.From, file: l.File, serves: l.Serves}); f != nil {
+	if f := poolFailure(err, poolPlace{url: whichstore.Text(l.URL), from: l.From, file: l.File, serves: l.Serves}); f != nil {
 		return f
 	}
 	return err

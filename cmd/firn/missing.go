@@ -10,6 +10,7 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 )
@@ -41,7 +42,7 @@ func (d *drawing) missingOf(err error) *missing {
 		if len(names) > 0 || d.Across() {
 			return ""
 		}
-		return "if " + poolPlace{url: open.StoreText(d.URLs[0])}.other()
+		return "if " + poolPlace{url: whichstore.Text(d.URLs[0])}.other()
 	}
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:

@@ -18,6 +18,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -277,7 +278,7 @@ func (l *poolLine) startText() string {
 func secondsText(s float64) string { return phrase.Duration(time.Duration(s * float64(time.Second))) }
 
 // storeName is the store of the settings, as people see it.
-func (s *settings) storeName() string { return fromurl.Redact(open.StoreText(s.StoreURL().Text)) }
+func (s *settings) storeName() string { return fromurl.Redact(whichstore.Text(s.StoreURL().Text)) }
 
 // explainPool says what can be done about an error of package pool. Verb is the command
 // that has failed.

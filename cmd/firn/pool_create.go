@@ -16,6 +16,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -131,7 +132,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := open.CheckPlace(ctx, s); err != nil {
+	if err := copied.Check(ctx, s); err != nil {
 		return explainPool(err, verb)
 	}
 	there, err := pool.Show(ctx, s, name)
@@ -292,7 +293,7 @@ func alreadyThere(l *config.Leasing, ctx context.Context, set *settings, opts *p
 	}
 	defer s.Close()
 	info, err := pool.Show(ctx, s, l.Pool)
-	if err != nil || open.CheckPlace(ctx, s) != nil {
+	if err != nil || copied.Check(ctx, s) != nil {
 		return nil
 	}
 	return alreadyExists(l, &pool.ExistsError{Info: info}, opts)

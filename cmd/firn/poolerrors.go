@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -186,7 +187,7 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	}
 	at := poolPlace{looks: true}
 	if set, failed := loadSettings(cmd); failed == nil {
-		at.url = open.StoreText(set.StoreURL().Text)
+		at.url = whichstore.Text(set.StoreURL().Text)
 		at.from = set.origins(err)
 	}
 	if f := poolFailure(err, at); f != nil {

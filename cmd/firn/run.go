@@ -21,6 +21,7 @@ import (
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -180,7 +181,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return ui.Signalled(asked, noWorker(explainLease(o.leasing, err)))
 	}
-	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: open.StoreText(o.leasing.URL), grace: min(o.grace, held.Grace()-holdMargin)}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: whichstore.Text(o.leasing.URL), grace: min(o.grace, held.Grace()-holdMargin)}
 	stop() // from now on signals are COMMAND's
 	status, err := h.run(ctx, path, signals)
 	if closeErr := held.Close(); closeErr != nil {

@@ -12,8 +12,10 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -238,7 +240,7 @@ func (d *drawing) createIn(ctx context.Context, stores []store.Store) error {
 // is of another kind.
 func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 	for i, st := range stores {
-		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
+		if f := poolFailure(copied.Check(ctx, st), poolPlace{url: whichstore.Text(d.URLs[i])}); f != nil {
 			return f
 		}
 		if err := d.otherKind(ctx, st); err != nil {
@@ -343,7 +345,7 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 			return false, err
 		}
 		if lost {
-			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
+			return false, maybeLost(fromurl.Redact(whichstore.Text(d.URLs[i])), d.Name).
 				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
 		}
 	}

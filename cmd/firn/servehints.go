@@ -13,6 +13,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server/daemon"
 	"github.com/firn-id/firn/store"
@@ -187,9 +188,9 @@ func movedFailure(cmd *cobra.Command, e *daemon.MovedError) error {
 		where = ", with " + m.where
 	}
 	if !next.Across() { // whose stores are those of the config
-		flag = remedy.StoreFlag(open.StoreText(next.URLs[0]))
+		flag = remedy.StoreFlag(whichstore.Text(next.URLs[0]))
 	}
-	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, open.StoresText(next.Series), m.again, flag, where)
+	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, whichstore.Texts(next.Series), m.again, flag, where)
 }
 
 // onlyFlakes refuses a --kind that does not say that a name is a flake which no counter has.

@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -87,7 +88,7 @@ func setUpStore(ctx context.Context, url string, out, errs io.Writer, asJSON boo
 	if err != nil {
 		return err
 	}
-	line := setupLine{fromurl.Redact(open.StoreText(url)), created}
+	line := setupLine{fromurl.Redact(whichstore.Text(url)), created}
 	switch {
 	case asJSON:
 		return json.NewEncoder(out).Encode(line)

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/recovery"
 	"github.com/firn-id/firn/shard/check"
@@ -103,13 +103,13 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if r.url == "" {
-		path, err := open.DefaultStore()
+		path, err := whichstore.Default()
 		if err != nil {
 			return err
 		}
 		r.url, r.implicit = "sqlite:"+path, true
 	}
-	if path, ok := open.SqliteFile(r.url); ok {
+	if path, ok := whichstore.File(r.url); ok {
 		r.path = path
 	}
 	f := cmd.Flags().Lookup("outage")

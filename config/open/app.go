@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -186,7 +187,7 @@ func (a *App) open(ctx context.Context, s *config.Series) (*Series, error) {
 	for _, url := range s.URLs {
 		st, err := a.storeOf(ctx, s, url)
 		if err != nil {
-			return nil, AtStore(s, url, err)
+			return nil, whichstore.At(s, url, err)
 		}
 		stores = append(stores, st)
 	}

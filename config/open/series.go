@@ -9,7 +9,9 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -105,12 +107,12 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		return nil
 	}
 	for i, s := range stores {
-		err := checkPools(ctx, s)
+		err := copied.CheckPools(ctx, s)
 		if err == nil {
 			err = SameKind(ctx, s, d)
 		}
 		if err != nil {
-			return AtStore(d, d.URLs[i], err)
+			return whichstore.At(d, d.URLs[i], err)
 		}
 	}
 	return nil
@@ -160,24 +162,6 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 // FirstNumber is what a counter gives first that begins now.
 func FirstNumber(d *config.Series) firn.ID {
 	return max(d.Options.Sequence.First, 1)
-}
-
-// A PlacedError is the error of one of the stores of a series that has several.
-type PlacedError struct {
-	URL string
-	err error
-}
-
-func (e *PlacedError) Error() string { return e.err.Error() }
-
-func (e *PlacedError) Unwrap() error { return e.err }
-
-// AtStore adds to an error of which store it is, where the series has several.
-func AtStore(d *config.Series, url string, err error) error {
-	if err == nil || len(d.URLs) == 1 {
-		return err
-	}
-	return &PlacedError{url, err}
 }
 
 // CheckCounter returns an error if a store lacks the counter and nobody is about to begin it, or has

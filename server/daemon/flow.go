@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -78,7 +79,7 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logge
 	for _, url := range d.URLs {
 		u, err := enter(ctx, url)
 		if err != nil {
-			return nil, open.AtStore(d.Series, url, err)
+			return nil, whichstore.At(d.Series, url, err)
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}
