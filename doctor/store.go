@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/cause"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/whichstore"
@@ -49,8 +50,8 @@ func (e *exam) store(ctx context.Context) *fromurl.Store {
 	if took > slowStore {
 		state, do = Warning, "check the load of the store, and the network"
 	}
-	var other *open.ElsewhereError
-	if errors.As(open.Elsewhere(ctx, s, open.ErrNoTable), &other) {
+	var other *cause.ElsewhereError
+	if errors.As(cause.Elsewhere(ctx, s, cause.ErrNoTable), &other) {
 		state, do = Warning, remedy.Elsewhere(other)
 	}
 	e.say(state, "store", do, "%s answers in %s%s", fromurl.Redact(url), took.Round(10*time.Microsecond), implicit)

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -172,7 +172,7 @@ func poolLineOf(i pool.Info) poolLine {
 func lookAtPool(ctx context.Context, s store.Store, name string) (poolLine, error) {
 	info, used, err := pool.Use(ctx, s, name, time.Now())
 	if err != nil {
-		return poolLine{}, open.Crowded(ctx, s, err, &config.LeaseOptions{})
+		return poolLine{}, beside.Crowded(ctx, s, err, &config.LeaseOptions{})
 	}
 	l := poolLineOf(info)
 	l.standing(used)

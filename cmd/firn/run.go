@@ -18,6 +18,8 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/cause"
+	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -199,9 +201,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 // hold takes a worker. It waits for a pool whose ids start later, unless somebody says how
 // long to wait: whoever started this command would only start it again.
 func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Worker, error) {
-	opts, err := open.ReadyLease(ctx, s, o.leasing, hostname)
+	opts, err := leaseoptions.Ready(ctx, s, o.leasing, hostname)
 	if err != nil {
-		return nil, open.LearnCause(ctx, s, o.leasing, err)
+		return nil, cause.Learn(ctx, s, o.leasing, err)
 	}
 	opts.Logger = ui.Warnings(errs)
 	if o.cmd.Flags().Changed("grace") {
@@ -213,7 +215,7 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		held, err := lease.Hold(ctx, s, &opts)
 		var early *lease.NotYetError
 		if !errors.As(err, &early) || limited && opts.Wait <= 1 {
-			return held, open.LearnCause(ctx, s, o.leasing, err)
+			return held, cause.Learn(ctx, s, o.leasing, err)
 		}
 		if !early.StartsAt.Equal(told) {
 			told = early.StartsAt

@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -85,8 +86,8 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 	var keys *config.KeysError
 	var none *open.NoStoreError
 	var implicit *whichstore.DefaultStoreError
-	var other *open.RangeError
-	var host *open.HostNameError
+	var other *leaseoptions.RangeError
+	var host *leaseoptions.HostNameError
 	var kind *open.KindError
 	var lost *open.LostNameError
 	var unused *daemon.UnusedError

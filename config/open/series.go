@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/cause"
 	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/whichstore"
@@ -130,7 +131,7 @@ func lacking(ctx context.Context, d *config.Series, st store.Store) error {
 			return err
 		}
 		_, err = pool.Show(ctx, st, d.Leasing.Pool)
-		return LearnCause(ctx, st, d.Leasing, err)
+		return cause.Learn(ctx, st, d.Leasing, err)
 	}
 	return CheckCounter(ctx, st, d, store.Durability{})
 }
@@ -190,7 +191,7 @@ func CheckCounter(ctx context.Context, st store.Store, d *config.Series, durabil
 		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names), MayBeLost: lost})
 	}
 	if !durability.NoticesLoss {
-		return Elsewhere(ctx, st, err)
+		return cause.Elsewhere(ctx, st, err)
 	}
 	// A file of this host begins its counters by itself, but not one that may have lost some.
 	if lost {
