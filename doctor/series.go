@@ -10,6 +10,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/copied"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/sequence"
@@ -95,7 +96,7 @@ func partIn(ctx context.Context, s *config.Series, url string) error {
 		return whichstore.At(s, url, err)
 	}
 	defer st.Close()
-	err = errors.Join(copied.CheckSequences(ctx, st), open.CheckCounter(ctx, st, s, store.Durability{}))
+	err = errors.Join(copied.CheckSequences(ctx, st), countername.CheckCounter(ctx, st, s, store.Durability{}))
 	if err == nil {
 		err = standing(ctx, st, s)
 	}
@@ -108,7 +109,7 @@ func (e *exam) missing(ctx context.Context, st store.Store, durability store.Dur
 	e.accepts = map[string]bool{}
 	for _, s := range e.counting(false) {
 		e.accepts[s.Name] = s.Options.Sequence.MayRepeat
-		err := open.CheckCounter(ctx, st, s, durability)
+		err := countername.CheckCounter(ctx, st, s, durability)
 		if err == nil && s.Kind == config.Document && !durability.Durable && !s.Options.Document.MayRepeat {
 			err = &document.LossyError{Series: s.Name, Why: durability.Why}
 		}

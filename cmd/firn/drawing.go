@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -195,7 +196,7 @@ func (d *drawing) explain(err error) error {
 	var other *document.DefinitionError
 	var used *document.EndError
 	var instance *document.InstanceError
-	var near *open.NearNameError
+	var near *countername.NearNameError
 	var overlap *document.OverlapError
 	var gone *open.NoStoreError
 	switch {

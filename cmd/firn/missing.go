@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -50,7 +49,7 @@ func (d *drawing) missingOf(err error) *missing {
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSequence):
 		return &missing{
-			other: other(noSequence.Names), partly: d.partly(), name: d.Name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence" + asNew(noSequence.MayBeLost), begins: open.FirstNumber(d.Series).String(),
+			other: other(noSequence.Names), partly: d.partly(), name: d.Name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence" + asNew(noSequence.MayBeLost), begins: d.Series.FirstNumber().String(),
 			again: "firn series create " + name + " --kind sequence --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noDocument):

@@ -13,6 +13,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/copied"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
@@ -206,7 +207,7 @@ func (d *drawing) isIn(ctx context.Context, url string) bool {
 		return false // opening it tells
 	}
 	defer st.Close()
-	there, err := open.CounterIn(ctx, st, d.Name)
+	there, err := countername.Counter(ctx, st, d.Name)
 	return err == nil && there != nil
 }
 
@@ -336,11 +337,11 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		return false, err
 	}
 	for i, st := range stores {
-		there, err := open.CounterIn(ctx, st, d.Name)
+		there, err := countername.Counter(ctx, st, d.Name)
 		if err != nil || there != nil {
 			return false, err // of a sequence that one store of several has: to open it says what is wrong
 		}
-		lost, err := open.MayHaveLost(ctx, st)
+		lost, err := countername.MayHaveLost(ctx, st)
 		if err != nil {
 			return false, err
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -41,12 +41,12 @@ func (h hinter) serving(p daemon.Problem) string {
 	if !errors.As((&drawing{p.Series, h}).explain(err), &f) {
 		return ""
 	}
-	var lost *open.LostNameError
+	var lost *countername.LostNameError
 	if errors.As(err, &lost) {
 		f.Hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", lost.Name, lost.Name).
 			Hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
 	}
-	if errors.As(err, new(*open.KindError)) {
+	if errors.As(err, new(*countername.KindError)) {
 		f.Hint("then send SIGHUP to this server, or restart it")
 	}
 	var copied *sqlite.CopyError

@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
@@ -88,8 +89,8 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 	var implicit *whichstore.DefaultStoreError
 	var other *leaseoptions.RangeError
 	var host *leaseoptions.HostNameError
-	var kind *open.KindError
-	var lost *open.LostNameError
+	var kind *countername.KindError
+	var lost *countername.LostNameError
 	var unused *daemon.UnusedError
 	f := ui.Bad("%w", err)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
@@ -138,7 +139,7 @@ func (a *App) chosen(ctx context.Context, name string) (*config.Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := CounterIn(ctx, st, name)
+	there, err := countername.Counter(ctx, st, name)
 	return choose(a.cfg, name, there, err)
 }
 

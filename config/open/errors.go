@@ -2,6 +2,7 @@ package open
 
 import (
 	"github.com/firn-id/firn/internal/cause"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/whichstore"
 )
@@ -25,3 +26,11 @@ type HostNameError = leaseoptions.HostNameError
 // A HostError says that the host's name asks for a worker that the pool does not have. It is a
 // [*lease.WorkerError] too.
 type HostError = leaseoptions.HostError
+
+// A KindError says that the store has a counter of another kind, or a sequence that is spread over
+// several stores where the series is in one, or the other way round.
+type KindError = countername.KindError
+
+// A NearNameError says that a counter is not created in a file, because the file has a counter
+// of nearly that name, which firn.yaml does not list.
+type NearNameError = countername.NearNameError

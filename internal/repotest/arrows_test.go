@@ -63,13 +63,13 @@ var arrows = []rule{
 	// the command, doctor and the server ask too.
 	{pkg: "config/open", ours: []string{
 		".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block",
-		"internal/cause", "internal/copied", "internal/leaseoptions", "internal/lookup", "internal/whichstore",
+		"internal/cause", "internal/copied", "internal/leaseoptions", "internal/countername", "internal/whichstore",
 	}},
 	// A setting and a store: each answers one question about both, and opens no store, lease or
 	// series. They are internal because a program has config/open, which asks them.
 	{pkg: "internal/whichstore", ours: []string{"config", "store/open", "store/sqlite"}},
 	{pkg: "internal/copied", ours: []string{"store", "pool", "internal/block", "internal/dated", "internal/record", "internal/term"}},
-	{pkg: "internal/lookup", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record"}},
+	{pkg: "internal/countername", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record"}},
 	{pkg: "internal/leaseoptions", ours: []string{"config", "store", "lease", "pool", "internal/term"}},
 	{pkg: "internal/beside", ours: []string{".", "config", "store", "lease", "pool", "internal/term"}},
 	{pkg: "internal/cause", ours: []string{"config", "store", "lease", "pool", "internal/beside", "internal/term"}},
@@ -79,7 +79,7 @@ var arrows = []rule{
 	{pkg: "backfill", ours: []string{".", "store", "pool", "internal/phrase"}},
 	{pkg: "doctor", ours: []string{
 		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
-		"internal/beside", "internal/block", "internal/cause", "internal/copied", "internal/dated", "internal/leaseoptions", "internal/lookup",
+		"internal/beside", "internal/block", "internal/cause", "internal/copied", "internal/dated", "internal/leaseoptions", "internal/countername",
 		"internal/phrase", "internal/record", "internal/remedy", "internal/term", "internal/whichstore",
 	}, third: []string{"golang.org/x/sys/"}},
 	// Texts about pools, settings and stores, which the command and doctor have in common: it is
@@ -91,7 +91,7 @@ var arrows = []rule{
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
-		"server", "server/*", "internal/block", "internal/lookup", "internal/record", "internal/nearest", "internal/phrase", "internal/whichstore",
+		"server", "server/*", "internal/block", "internal/countername", "internal/record", "internal/nearest", "internal/phrase", "internal/whichstore",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
@@ -108,7 +108,7 @@ var arrows = []rule{
 	{pkg: "cmd/firn", ours: []string{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
 		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
-		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/lookup", "internal/nearest", "internal/phrase",
+		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/countername", "internal/nearest", "internal/phrase",
 		"internal/picture", "internal/remedy", "internal/takeover", "internal/ui", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},

@@ -89,7 +89,7 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logge
 	}
 	now := d.flowing(series, users, stores)
 	if series.Began && d.Kind != config.Flake {
-		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText(), "hint", leftBehind)
+		log.Info("created a new counter", "series", d.Name, "first", d.Series.FirstNumber(), "store", d.storeText(), "hint", leftBehind)
 	} else if series.Began {
 		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText(), "hint", leftBehind)
 	}

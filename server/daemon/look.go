@@ -8,6 +8,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -46,7 +47,7 @@ func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 		if d.Kind == config.Flake {
 			_, err = pool.Show(ctx, u.watched(), d.Leasing.Pool)
 		} else {
-			err = open.CheckCounter(ctx, u.watched(), d.Series, store.Durability{})
+			err = countername.CheckCounter(ctx, u.watched(), d.Series, store.Durability{})
 		}
 		if err == nil && d.Kind == config.Document {
 			err = d.given(ctx, u.watched())
