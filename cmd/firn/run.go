@@ -23,6 +23,7 @@ import (
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/variable"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -302,7 +303,7 @@ func noWorker(err error) error {
 func workerVariables(l firn.Layout, worker int64) map[string]string {
 	variables := map[string]string{}
 	set := func(name string, value int64) {
-		variables[config.Prefix+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
+		variables[variable.Prefix+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
 	}
 	set("worker", worker)
 	rest := l.Workers()

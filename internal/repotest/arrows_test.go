@@ -57,7 +57,7 @@ var arrows = []rule{
 	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is
 	// read are the options of the packages that it imports, with their own checks and defaults;
 	// so server is below config, and knows nothing of firn.yaml.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
 
 	// What it opens by the settings, and how: what a store says of it is in the packages below, which
 	// the command, doctor and the server ask too.
@@ -67,7 +67,7 @@ var arrows = []rule{
 	}},
 	// A setting and a store: each answers one question about both, and opens no store, lease or
 	// series. They are internal because a program has config/open, which asks them.
-	{pkg: "internal/whichstore", ours: []string{"config", "store/open", "store/sqlite"}},
+	{pkg: "internal/whichstore", ours: []string{"config", "store/open", "store/sqlite", "internal/variable"}},
 	{pkg: "internal/copied", ours: []string{"store", "pool", "internal/block", "internal/dated", "internal/record", "internal/term"}},
 	{pkg: "internal/countername", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record"}},
 	{pkg: "internal/leaseoptions", ours: []string{"config", "store", "lease", "pool", "internal/term"}},
@@ -109,12 +109,13 @@ var arrows = []rule{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
 		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
 		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/countername", "internal/nearest", "internal/phrase",
-		"internal/picture", "internal/remedy", "internal/takeover", "internal/ui", "internal/whichstore",
+		"internal/picture", "internal/remedy", "internal/takeover", "internal/ui", "internal/variable", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/picture", ours: []string{"."}},
 	{pkg: "internal/configfile"},
+	{pkg: "internal/variable"},
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/variable"
 	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -44,7 +45,7 @@ func (*DefaultStoreError) Retryable() bool { return false }
 // store, and two stores make the same ids.
 func Default() (string, error) {
 	for _, one := range os.Environ() {
-		if name, _, _ := strings.Cut(one, "="); config.MistypedStore(name) {
+		if name, _, _ := strings.Cut(one, "="); variable.MistypedStore(name) {
 			return "", &DefaultStoreError{Variable: name}
 		}
 	}
