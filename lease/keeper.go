@@ -158,7 +158,7 @@ func (k *keeper) Wait(until time.Duration) holder.Signal {
 }
 
 // Forgotten says whether the store has forgotten, as far as another lane has found out. It
-// asks an embedded store for its promise, which is when that finds out that it is gone.
+// asks an embedded store how durable it is, which is when that finds out that it is gone.
 func (k *keeper) Forgotten() error {
 	if forgot := k.lease.forgot.Load(); forgot != nil {
 		return *forgot

@@ -212,7 +212,7 @@ func (o *Options) faults() (errs []error) {
 	return errs
 }
 
-// rules are the pool's rules on a store with such a promise.
+// rules are the pool's rules on a store of such durability.
 func (o *Options) rules(p store.Durability) *term.Rules {
 	r := term.Default(o.Pool, o.Layout, p)
 	r.Choice, r.Worker = o.Choice.kind, o.Choice.worker

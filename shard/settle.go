@@ -33,7 +33,7 @@ var answers = map[string]struct {
 }{
 	"ID001": {wait, "firn shard status says whether it moves, or waits for firn shard reopen"},
 	"ID002": {follow, "firn shard status says whether it moves, and firn shard doctor compares what the servers say"},
-	"ID003": {look, "if the original is gone for good, firn shard reopen opens it here"},
+	"ID003": {look, "if the original is permanently gone, firn shard reopen opens it here"},
 	"ID005": {look, "firn shard doctor compares what the servers say"},
 	"ID006": {look, "does the server's pool lead to another cluster?"},
 	"3F000": {look, "the database knows nothing of firn: does the server's pool lead to it?"},

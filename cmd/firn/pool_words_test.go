@@ -212,7 +212,7 @@ func TestEnsureSaysWhichWorkers(t *testing.T) {
 func TestPoolOfAnotherLayoutBesideAFullOne(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
 	mustAll(t, "pool create --new")
-	follows(t, "pool create shop --layout classic --workers 0-31 --new", "--layout firn --new, because pool default had every worker", "pool")
+	follows(t, "pool create shop --layout classic --workers 0-31 --new", "--layout firn --new, because the pools of that layout had every worker", "pool")
 	if out, errs, code := called(t, "pool", "show", "shop"); code != 0 || !strings.Contains(out, "512-1023") {
 		t.Errorf("%s%s", out, errs)
 	}

@@ -29,12 +29,12 @@ tables, defaults and rows stay, and next_id is replaced in place.
 Epoch, shifts and shard number are read out of the text of each function, in its usual
 spellings. Unless all of them fit the layout, and each shard is there once, nothing is
 changed. The layout stays what it is, and ends when it would have ended. --count and
---keys are those of your program, and never change. --dry-run shows what would be done, and what ids the new generators start above:
+--keys-by are those of your program, and never change. --dry-run shows what would be done, and what ids the new generators start above:
 those in all columns whose default calls the function, and in all of type bigint that are
 called id.
 
 Each schema is a transaction that waits until nobody writes there, for a fraction of a
-second at a time, and up to --wait in all. Inserts wait meanwhile, and none fails. The
+second at a time, and up to --lock-wait in all. Inserts wait meanwhile, and none fails. The
 sequence of the old function is ended, so that it can give no id any more, and left there.
 Who calls the function outside of an insert at that moment may get one error.
 
@@ -125,13 +125,15 @@ func adoptFailure(err error) *ui.Failure {
 	switch {
 	case errors.As(err, &nameless) && len(nameless.Others) > 0:
 		return f.Hint("--function %s, which makes ids in %s", nameless.Others[0].Name, nameless.Others[0].Schema)
+	case nameless != nil:
+		return f.Hint("if your schemas or your function have other names: --schema 'user_%%d' --function generate_id; if nothing makes ids there yet: firn shard init --count N")
 	case errors.As(err, &uncounted):
 		f.Code = ui.ExitUsage
 		return f.Hint("--count %d, if no shard is missing here; else what your program counts by", uncounted.Highest+1)
 	case errors.As(err, &layout):
 		return f.Hint("--layout '%s', if that is the layout of all", layout.Is)
 	case errors.As(err, &busy):
-		return f.Hint("end what holds it, or give it more time: --wait 10m")
+		return f.Hint("end what holds it, or give it more time: --lock-wait 10m")
 	}
 	return f
 }

@@ -11,12 +11,12 @@ import (
 // This file says what to do about a server that does not answer. It may be back in a
 // minute: nothing is ever hinted that would take for granted that it is lost.
 
-// lostPage is where the docs say what to do about a server that is lost for good.
+// lostPage is where the docs say what to do about a server that is permanently lost.
 const lostPage = `docs/shards.md, "A server that is lost"`
 
 // startHint is the hint of an error that is only that a server does not answer.
 func startHint(server string) string {
-	return "start server " + server + ", or check its address; to see which servers answer: firn shard status. Then run the same command again. If it is lost for good: " + lostPage
+	return "start server " + server + ", or check its address; to see which servers answer: firn shard status. Then run the same command again. If it is permanently lost: " + lostPage
 }
 
 // addressFailure is an error of an address that leads to another database than the server, or to a

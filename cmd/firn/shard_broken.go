@@ -226,7 +226,7 @@ func nextText(f move.Move) string {
 		if do := refusedDo(f); do != "" {
 			return do
 		}
-		return "start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: " + lostPage
+		return "start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: " + lostPage
 	}
 	texts := make([]string, len(all))
 	for i, a := range all {

@@ -51,8 +51,9 @@ func TestShardsTargetCopied(t *testing.T) {
 	onDatabase(t, b, promoted+" WHERE shard = 1")
 	leadsTo(t, with, "reopen b", "status", "doctor", "move 1 --to b", "abort 1", "finish 1 --yes")
 	succeed(t, with("reopen b --yes")...)
-	leadsTo(t, with, "abort 1", "move 1 --to b") // its copy is of no move any more
+	meetsOldCopy(t, with)
 	succeed(t, with("abort 1")...)
+	succeed(t, with("finish 1 --yes")...)
 	succeed(t, with("move 1 --to b")...)
 	succeed(t, with("finish 1 --yes")...)
 }
@@ -90,4 +91,37 @@ func TestShardsBothCopied(t *testing.T) {
 		succeed(t, with("move 0 --to a")...)
 	}
 	one[int64](t, a, "SELECT insta0.next_id()")
+}
+
+// meetsOldCopy wants a move of shard 1 to say how the move ends, and how the copy that is in its way is dropped.
+func meetsOldCopy(t *testing.T, with func(string) []string) {
+	t.Helper()
+	said := refuse(t, 1, with("move 1 --to b")...)
+	if told := strings.Join(steps(said), "; "); told != "abort 1; finish 1" {
+		t.Errorf("it tells %q:\n%s", told, said)
+	}
+}
+
+// TestShardsAbortKeepsCopy: the target of a move was promoted, and its copy has a row that the source lacks. The
+// move meets that copy, and to end the move does not drop it: finish compares it first, and keeps it.
+func TestShardsAbortKeepsCopy(t *testing.T) {
+	t.Parallel()
+	postgres := testserver.Shared(t, movesServer)
+	a, b := database(t, postgres, "a"), database(t, postgres, "b")
+	flags := []string{"--server", "a=" + a, "--server", "b=" + b}
+	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
+	succeed(t, with("init --count 4 --yes")...)
+	leaves(t, a, with("move 1 --to b"))
+	onDatabase(t, b, promoted+" WHERE shard = 1")
+	succeed(t, with("reopen b --yes")...)
+	onDatabase(t, a, "CREATE TABLE insta1.t (id bigint PRIMARY KEY)")
+	onDatabase(t, b, "CREATE TABLE insta1.t (id bigint PRIMARY KEY); INSERT INTO insta1.t VALUES (7)")
+	meetsOldCopy(t, with)
+	succeed(t, with("abort 1")...)
+	if n := one[int64](t, b, "SELECT count(*) FROM insta1.t WHERE id = 7"); n != 1 {
+		t.Fatal("abort has dropped a copy with a row that no other server has")
+	}
+	refuse(t, 3, with("finish 1 --yes")...)
+	succeed(t, with("finish 1 --yes --drop-rows-of b")...)
+	succeed(t, with("move 1 --to b")...)
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/doctor"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -88,11 +90,11 @@ func servedTwice(seen []*check.Server) bool {
 	return len(check.Twice(views, func(int64) bool { return true })) > 0
 }
 
-// cleanLater has the findings offer to remove nothing yet: while two servers serve one shard nobody
-// knows which of its copies is left of a move.
+// cleanLater has the findings of moves offer to end and to remove nothing yet: while two servers serve one shard
+// nobody knows which of its copies is left of a move. What opens a shard that no server serves stays.
 func cleanLater(found []check.Finding) {
 	for i, f := range found {
-		if f.Do == cleanDo {
+		if f.Do == cleanDo || f.Level == check.Warn {
 			found[i].Do = "first do what is said of the shards that more than one server serves, then: firn shard doctor"
 		}
 	}
@@ -138,13 +140,29 @@ func otherGenerators(ctx context.Context, servers []topology.Server, seen []*che
 		if err != nil {
 			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "its functions cannot be read: " + phrase.WithoutPackage(err.Error())})
 		}
-		for _, f := range others {
-			do := cmp.Or(replaceHint(f, seen[i].Layout), "have column defaults call the shard's own function, then drop this one")
-			found = append(found, check.Finding{
-				Level: check.Warn, Server: s.Name, Do: do,
-				Text: fmt.Sprintf("shard %d: the function %s.%s() makes ids too, and may repeat them", f.Shard, f.Schema, f.Name),
-			})
+		found = append(found, ofOthers(s.Name, others, seen[i].Layout)...)
+	}
+	return found
+}
+
+// ofOthers are the findings about functions of a server. Of those that have one name the first is said, and how
+// many more there are.
+func ofOthers(server string, others []setup.OtherFunction, layout firn.Layout) (found []check.Finding) {
+	count, first := make(map[string]int), make(map[string]setup.OtherFunction)
+	for _, f := range others {
+		if count[f.Name]++; count[f.Name] == 1 {
+			first[f.Name] = f
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(first)) {
+		f, more := first[name], ""
+		if n := count[name] - 1; n > 0 {
+			more = fmt.Sprintf(" (and the same in %s more)", phrase.Plural(n, "schema"))
+		}
+		found = append(found, check.Finding{
+			Level: check.Warn, Server: server, Do: cmp.Or(replaceHint(f, layout), "have column defaults call the shard's own function, then drop this one"),
+			Text: fmt.Sprintf("shard %d: the function %s.%s() makes ids too, and may repeat them%s", f.Shard, f.Schema, f.Name, more),
+		})
 	}
 	return found
 }
@@ -178,24 +196,37 @@ func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Find
 	if err != nil {
 		return found, waiting, err
 	}
-	for _, l := range left {
-		if l.Kind == move.Fence && !l.Blocks {
-			continue // a move leaves it where programs keep using the table: the next one takes it into use
-		}
-		level := check.Warn
-		if l.Kind == move.Old {
-			found = append(found, check.Finding{Level: level, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Shard)})
-			continue
-		}
-		if l.Blocks {
-			level = check.Bad
-		}
-		found = append(found, check.Finding{
-			Level: level, Server: l.Server, Text: fmt.Sprintf("left of a move: %s %s: %s", l.Kind, l.Name, l.Harm),
-			Do: cleanDo,
-		})
+	return append(found, ofLeftovers(left)...), waiting, nil
+}
+
+// ofLeftovers are the findings about what is left of moves, one for all things of one kind on a server.
+func ofLeftovers(left []move.Leftover) (found []check.Finding) {
+	type key struct {
+		level              check.Level
+		server, kind, harm string
 	}
-	return found, waiting, nil
+	var keys []key
+	names := make(map[key][]string)
+	for _, l := range left {
+		switch {
+		case l.Kind == move.Fence && !l.Blocks: // a move leaves it where programs keep using the table: the next one takes it into use
+		case l.Kind == move.Old:
+			found = append(found, check.Finding{Level: check.Warn, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Shard)})
+		default:
+			k := key{check.Warn, l.Server, string(l.Kind), l.Harm}
+			if l.Blocks {
+				k.level = check.Bad
+			}
+			if names[k] == nil {
+				keys = append(keys, k)
+			}
+			names[k] = append(names[k], l.Name)
+		}
+	}
+	for _, k := range keys {
+		found = append(found, check.Finding{Level: k.level, Server: k.server, Text: fmt.Sprintf("left of a move: %s %s: %s", k.kind, phrase.Few(names[k]), k.harm), Do: cleanDo})
+	}
+	return found
 }
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {

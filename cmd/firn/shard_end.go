@@ -26,12 +26,12 @@ servers nothing is left of the move, and the shards stay where they are, and ser
 meanwhile. Shards that were moved together are given up together; those of them that have
 changed over stay where they are now: firn shard revert takes them back.
 
-Where the server that they were to come to is gone for good, --gone says so: the one that
+Where the server that they were to come to is permanently gone, --gone says so: the one that
 has them does without it, and should it come back after all, it opens nothing. Nothing is
 done while it answers.`,
 		Example: `  firn shard abort 17
   firn shard abort 17 --gone b`,
-	}, "given up", "the server that --gone names is gone for good", (*move.Mover).Abort)
+	}, "given up", "the server that --gone names is permanently gone", (*move.Mover).Abort)
 }
 
 func newShardsFinish() *cobra.Command {
@@ -47,7 +47,7 @@ A copy that firn shard reopen has left, when another server opened the shard, is
 too. Its rows are compared first with those of the server that serves the shard: if that
 server lacks any, or has another content of it, nothing is dropped without --drop-rows-of.
 
-Where that server is gone for good, --gone says so: nothing is kept for it any more.`,
+Where that server is permanently gone, --gone says so: nothing is kept for it any more.`,
 		Example: `  firn shard finish 17
   firn shard finish 17-40 --yes
   firn shard finish --from a

@@ -56,7 +56,7 @@ func TestShardsFinishAsks(t *testing.T) {
 	gone := []string{"--server", "a=postgres://127.0.0.1:1/x", "--server", "b=" + b}
 	for _, command := range []string{"finish", "abort"} {
 		said := refuse(t, 2, append([]string{"shards", command, "2-3", "--gone", "a"}, gone...)...)
-		if !strings.Contains(said, "Is server a gone for good? The moves of shard 2-3 from it or to it end: move and revert cannot continue them, and no copy is kept for it.") {
+		if !strings.Contains(said, "Is server a permanently gone? The moves of shard 2-3 from it or to it end: move and revert cannot continue them, and no copy is kept for it.") {
 			t.Error(said)
 		}
 	}

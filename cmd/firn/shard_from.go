@@ -67,5 +67,5 @@ func (o *shardsMove) listOf(ctx context.Context, cmd *cobra.Command, args []stri
 
 // addGone adds --gone.
 func addGone(cmd *cobra.Command, gone *[]string) {
-	cmd.Flags().StringSliceVar(gone, "gone", nil, "a server that does not answer and is gone for good")
+	cmd.Flags().StringSliceVar(gone, "gone", nil, "a server that does not answer and is permanently gone")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
-// abandon ends moves whose other server is gone for good.
+// abandon ends moves whose other server is permanently gone.
 func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what string) error {
 	var asked shardNumbers
 	if err := asked.Set(list); err != nil {
@@ -39,7 +39,7 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 	return printEnded(cmd, ended, nil, what)
 }
 
-// agreeGone asks whether the server that --gone names is gone for good. Nobody is asked about
+// agreeGone asks whether the server that --gone names is permanently gone. Nobody is asked about
 // what would be refused.
 func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers []topology.Server, asked shardNumbers, list string) error {
 	if o.yes {
@@ -48,7 +48,7 @@ func (o *shardsMove) agreeGone(ctx context.Context, cmd *cobra.Command, servers 
 	if err := move.CheckAbandon(ctx, servers, o.gone, asked.has); err != nil {
 		return goneFailure(err)
 	}
-	question := "Is server " + o.gone + " gone for good? The moves of shard " + list + " from it or to it end: move and revert cannot continue them, and no copy is kept for it."
+	question := "Is server " + o.gone + " permanently gone? The moves of shard " + list + " from it or to it end: move and revert cannot continue them, and no copy is kept for it."
 	return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 }
 
@@ -62,6 +62,8 @@ func goneFailure(err error) *ui.Failure {
 	switch {
 	case lacksRight(err):
 		return moveFailure(err)
+	case errors.As(err, &answers) && errors.As(answers.Err, new(*topology.UnrecordedError)):
+		return f.Hint("%s", check.AddressDo(answers.Err))
 	case errors.As(err, &answers) && errors.Is(answers.Err, topology.ErrNoCluster):
 		return f.Hint("%s", addressHint(answers.Server, answers.Err)).Hint("if server %s is lost, and this database was made in its place: run the same command without the address of server %[1]s in --server and in firn.yaml", answers.Server)
 	case errors.As(err, &answers) && answers.Err != nil:

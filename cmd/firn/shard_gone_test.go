@@ -22,7 +22,7 @@ import (
 )
 
 // TestShardsMoveBrokenOff has a move that waits broken off: it says how it stands and what
-// to type, and ends at once where it is told twice. Then its target is lost for good, and
+// to type, and ends at once where it is told twice. Then its target is permanently lost, and
 // what is left does without it.
 func TestShardsMoveBrokenOff(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	if said := refuse(t, 1, with(flags, "remove-server", "b", "--gone", "b")...); !strings.Contains(said, "is not finished") || !strings.Contains(said, "hint: to end it without b: firn shard abort 1 --gone b --server ") {
 		t.Error(said)
 	}
-	if said := refuse(t, 2, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "nobody can confirm: Is server b gone for good?") {
+	if said := refuse(t, 2, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "nobody can confirm: Is server b permanently gone?") {
 		t.Error(said)
 	}
 	if out := succeed(t, with(flags, "abort", "1", "--gone", "b", "--yes")...); out != "1 move given up\n" {
@@ -169,8 +169,8 @@ func TestNextText(t *testing.T) {
 		{move.Move{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shard finish 1-2; to go back to a: firn shard revert 1; then: firn shard finish 2; then: firn shard move 2 --to a"},
 		{move.Move{Phase: move.Ready, Kept: both, Parted: one}, "shards 1-2 serve on a: to stay on a: firn shard abort 1-2; to move to b all the same: firn shard abort 1-2; then: firn shard move 1-2 --to b"},
 		// One of the servers does not answer, or knows nothing of the move.
-		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
-		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is lost for good: docs/shards.md, \"A server that is lost\""},
+		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards.md, \"A server that is lost\""},
+		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards.md, \"A server that is lost\""},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b"}, "b has forgotten the move of shard 1-2: to end it: firn shard finish 1-2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "a"}, "a has forgotten the move of shard 1-2: to end it: firn shard abort 1-2"},

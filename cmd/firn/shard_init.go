@@ -230,15 +230,22 @@ func setupFailure(err error) *ui.Failure {
 		return f.Hint("leave the flag out; to see what the cluster is: firn shard status")
 	case errors.As(err, &unnamed):
 		return f.Hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE beside the others, or all of them in firn.yaml", unnamed.Server).
-			Hint("if it is lost for good: %s", lostPage)
+			Hint("if it is permanently lost: %s", lostPage)
 	case errors.As(err, &stranger):
 		return f.Hint("firn shard add-server %s=postgres://USER@HOST/DATABASE", stranger.Server)
+	case errors.As(err, new(*setup.NowhereError)):
+		return f.Hint("to see what opens it: firn shard doctor")
 	case errors.As(err, &schema):
-		return f.Hint("if its ids are to be taken over: firn shard adopt --dry-run; else drop or rename it")
+		return f.Hint("if its ids are to be taken over: firn shard adopt --dry-run; else, on server %s: %s", schema.Server, renameSchema(schema.Schema))
 	case errors.Is(err, install.ErrLocked):
 		return f.Hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
 	}
 	return f
+}
+
+// renameSchema is the SQL that puts a schema out of the way, with its rows.
+func renameSchema(schema string) string {
+	return "ALTER SCHEMA " + sqlWord(schema) + " RENAME TO " + sqlWord("was_"+schema)
 }
 
 // A serverPlanLine is what happens on a server, as --json prints it.

@@ -45,7 +45,7 @@ func askMap(ctx context.Context, cmd *cobra.Command) (*topology.Map, error) {
 		if a.Err != nil {
 			text := phrase.WithoutPackage(a.Err.Error())
 			var of *topology.ServerError
-			if errors.As(a.Err, &of) && !errors.Is(a.Err, topology.ErrNoCluster) { // what follows says what to do about that
+			if errors.As(a.Err, &of) && (check.AddressDo(a.Err) != "" || !errors.Is(a.Err, topology.ErrNoCluster)) { // what follows says what to do about that
 				if do := serverCure(of); do != "" {
 					text += "; " + hinter{cmd: cmd}.compose(do)
 				}

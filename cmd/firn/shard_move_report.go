@@ -145,9 +145,6 @@ func moveFailure(err error) *ui.Failure {
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &way):
-		if way.Copy {
-			return f.Hint("compare its rows with those of the server that serves the shard, and keep what only this copy has: after a restore, two rows of one id may be different ones. Then, to end the move and drop that copy: firn shard abort %d", way.Shard)
-		}
 		return f.Hint("to end the move, which leaves that schema as it is: firn shard abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, &refused):
 		return refusedMove(refused, "")

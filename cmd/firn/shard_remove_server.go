@@ -29,7 +29,7 @@ longer know it, and need no answer from it. Its database stays as it is.
 firn shard rebalance --drain NAME moves its shards to the others. All servers have to be
 there, this one too. One that is lost with shards is not removed: it is replaced by its
 standby or its backup, on which firn shard reopen opens what it had. One that had none,
-as each of the others has to show, and is gone for good, is taken out with --gone.`,
+as each of the others has to show, and is permanently gone, is taken out with --gone.`,
 		Example: `  firn shard rebalance --drain a
   firn shard remove-server a
   firn shard remove-server a --gone a`,
@@ -43,7 +43,7 @@ as each of the others has to show, and is gone for good, is taken out with --gon
 	}
 	addServers(cmd)
 	addGone(cmd, &gone)
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: a server that --gone names is gone for good, or the database of the server is kept for the old copies in it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask: a server that --gone names is permanently gone, or the database of the server is kept for the old copies in it")
 	return cmd
 }
 
@@ -91,7 +91,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 		return err
 	}
 	if gone && r.Member && !yes {
-		question := "Is server " + name + " gone for good? The cluster no longer reckons with it: if it has a shard after all, that shard is lost."
+		question := "Is server " + name + " permanently gone? The cluster no longer reckons with it: if it has a shard after all, that shard is lost."
 		if err := ui.MustAsk(ctx, cmd, question, "the same command with --yes"); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func inNoMove(ctx context.Context, servers []topology.Server, name string, gone 
 	return nil
 }
 
-// withoutServer says how a move ends whose other server is gone for good.
+// withoutServer says how a move ends whose other server is permanently gone.
 func withoutServer(f move.Move, gone string) string {
 	served, command := f.Kept, "abort"
 	if gone == f.Source {

@@ -33,7 +33,7 @@ is a copy of may live.
 
 All servers are asked first. A shard is opened only if no other server serves it or
 has had it since; and where a server does not answer, only if you say with --gone
-that it is gone for good. A server that answers with an error is not gone: correct its
+that it is permanently gone. A server that answers with an error is not gone: correct its
 address. That the old primary is gone nobody can ask: you say so. The server is told who
 serves the shards that are open elsewhere.
 
@@ -63,7 +63,7 @@ clock that is wrong first.`,
 	cmd.Flags().DurationVar(&o.margin, "margin", time.Second, "by how much to begin above the latest clock")
 	cmd.Flags().BoolVar(&o.incomplete, "incomplete", false, "open the shards of --shards though rows of them may be missing here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: what the server is a copy of is gone for good")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask: what the server is a copy of is permanently gone")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ func ownedServers(t *testing.T, role string) (flags, super []string) {
 }
 
 // lostWords are about a server that is away.
-var lostWords = regexp.MustCompile(`does not answer|do not answer|lost for good|--gone|\bstart (it|server|the server)`)
+var lostWords = regexp.MustCompile(`does not answer|do not answer|permanently lost|--gone|\bstart (it|server|the server)`)
 
 // asSuper finds a command that names a superuser.
 var asSuper = regexp.MustCompile(`firn (shard [a-z]+( [0-9,-]+)?( --server '?[a-z]=postgres://SUPERUSER@[^' ,;]+'?)+)`)

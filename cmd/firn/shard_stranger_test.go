@@ -33,7 +33,7 @@ func TestShardsStranger(t *testing.T) {
 	if said := refuse(t, 2, append([]string{"shard", "add-server", "d"}, flags...)...); !strings.Contains(said, `"d" has no address`) {
 		t.Error(said)
 	}
-	onDatabase(t, addresses[1], "DROP SCHEMA firn CASCADE")
+	onDatabase(t, addresses[1], "DROP SCHEMA firn CASCADE; DROP SCHEMA insta1 CASCADE")
 	out = doctor()
 	if !strings.Contains(out, ", which is in no cluster, and the other servers have a server b in theirs; give the address of the database that is server b: --server b=") || strings.Contains(out, "add-server b") {
 		t.Error(out)

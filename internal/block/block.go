@@ -2,7 +2,7 @@
 // pure values: no clock, no store, no goroutine. [State] is the machine, and [Driver] what
 // a process knows beside it. Package sequence runs a Driver; so does a simulator.
 //
-//	d := block.Start(rules, limits, seed, promise, now)
+//	d := block.Start(rules, limits, seed, durability, now)
 //	d, do := d.Step(now, block.Take{Need: 100})
 //	for do.Op != record.None {
 //		d, do = d.Step(now, answer(do)) // of Get, Put, Ask or Sleep
@@ -35,7 +35,7 @@
 //  5. A record names the store that it was made in. If the store that answers calls
 //     itself by another name, it is a copy, which grants the same numbers as the
 //     original: everything stops, as in 4. The two are compared when the record is
-//     read, and when the store makes its promise again.
+//     read, and when the store says again how durable it is.
 //
 // It rests on the store: it never forgets a write that it acknowledged. No clock
 // says how far a forgotten counter had gone, so on a store that can forget a
@@ -77,9 +77,9 @@ type Event interface{ event() }
 type (
 	// Take asks for Need numbers and, where there are as many, Ahead more; for
 	// none where there are not even Least. With Need 0 and Ahead 0 it only reads
-	// the record, and compares it with the promise as it was last heard.
+	// the record, and compares it with the durability that was last heard.
 	Take struct{ Need, Ahead, Least int64 }
-	// Look hears the store's promise, to see whether the store is still the one that
+	// Look asks the store how durable it is, to see whether the store is still the one that
 	// granted. A store that does not answer says nothing.
 	Look struct{}
 	// Stop ends it: nothing that was granted can be issued any more, and the
@@ -158,7 +158,7 @@ type State struct {
 }
 
 // NewState returns the state before the first event. The seed spreads contenders;
-// p is the store's promise as it was just heard.
+// p is the store's durability as it was just heard.
 func NewState(seed [32]byte, p store.Durability, now Now) State {
 	return State{random: *rand.NewChaCha8(seed), Durability: p, promised: now.Boot}
 }

@@ -23,7 +23,7 @@ type Driver struct {
 }
 
 // Start returns the Driver of a counter that nothing is known of but the series' id, if
-// that is not empty. The promise p was just heard.
+// that is not empty. The durability p was just heard.
 func Start(r Rules, l Limits, id string, seed [32]byte, p store.Durability, now Now) Driver {
 	return Driver{Rules: r, Limits: l, State: NewState(seed, p, now).Known(Record{ID: id}, "")}
 }

@@ -10,7 +10,7 @@ import (
 
 // This file says what follows from what was read of the record, and heard of the store.
 
-// again is how old a promise may be when numbers are used that were granted
+// again is how old the answer about durability may be when numbers are used that were granted
 // under it.
 const again = time.Minute
 
@@ -87,18 +87,18 @@ func (s *State) lacks(r *Rules, rec Record, v store.Version) string {
 	return ""
 }
 
-// elsewhere returns an error if a record was made in another store than the one that made
-// the last promise.
+// elsewhere returns an error if a record was made in another store than the one that
+// answered last.
 func (s *State) elsewhere(r *Rules, rec Record) error {
 	return record.CheckOther(fmt.Sprintf("series %q", r.Name), s.Durability.Identity, rec.Store)
 }
 
-// accepts reports whether numbers may be taken, as what the store promises goes.
+// accepts reports whether numbers may be taken, for a store of that durability.
 func (s *State) accepts(r *Rules) bool {
 	return s.Durability.Durable || r.Accept
 }
 
-// heard: the store made its promise again.
+// heard: the store said again how durable it is.
 func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
 	s.Durability, s.promised = p, now.Boot
 	if err := s.elsewhere(r, s.Have); err != nil {
@@ -119,13 +119,13 @@ func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
 	return s.next(r)
 }
 
-// strange returns an error where the instance that made the last promise may lack what was
+// strange returns an error where the instance that answered last may lack what was
 // granted.
 func (s *State) strange(r *Rules) error {
 	return s.Have.Strange(r.Name, s.Durability, r.Accept)
 }
 
-// Strange returns an error where a store that makes this promise may lack what was granted of
+// Strange returns an error where a store of this durability may lack what was granted of
 // the counter: a [*store.ForgotError], or a [*Refusal] where nothing says that anything was lost.
 // A record without an instance may be one that has gone back to before the store
 // could forget; so only whoever restores it gives it one.

@@ -52,7 +52,7 @@ type Reading struct {
 	Boot  time.Duration
 }
 
-// New returns a process that has seen this of the store's promise. Its clock says now.
+// New returns a process that has seen this of the store's durability. Its clock says now.
 func New(r *term.Rules, name string, seed [32]byte, now term.Now, seen term.View) Process {
 	return Process{
 		Rules: r, Name: name, Look: 250 * time.Millisecond, View: seen,

@@ -24,6 +24,10 @@ type Mutant struct {
 	// found when both are broken.
 	With string
 
+	// Like is the mutant of the simulation whose schedules this one is looked for in; empty: in
+	// those of the product.
+	Like string
+
 	// Tests find it, and not the simulation: the package, and what go test -run is given.
 	Package, Tests string
 }

@@ -3,6 +3,8 @@ package mutants
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/firn-id/firn/internal/sim"
 )
 
 // TestTexts: each rule is where the table says, and no two mutants have one name.
@@ -22,6 +24,9 @@ func TestTexts(t *testing.T) {
 		}
 		if (m.Package == "") != (m.Tests == "") {
 			t.Errorf("%s: Package and Tests belong together", m.Name)
+		}
+		if _, _, err := sim.Run(t.Context(), sim.Options{N: 1, Like: m.Like}); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package phrase
 
 import (
+	"fmt"
 	"strings"
 )
 
@@ -18,6 +19,17 @@ func List(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
+}
+
+// most is how many names [Few] shows.
+const most = 8
+
+// Few joins names with commas. Of more than eight it shows eight, and says how many more there are.
+func Few(names []string) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 }
 
 // Listed joins the cells of a column; "-" where there are none.

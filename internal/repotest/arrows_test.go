@@ -45,13 +45,14 @@ var arrows = []rule{
 	{pkg: "public", ours: []string{"."}},
 	{pkg: "public/hashids", ours: []string{".", "public"}, third: []string{"github.com/speps/go-hashids/v2"}},
 	{pkg: "public/sqids", ours: []string{".", "public"}, third: []string{"github.com/sqids/sqids-go"}},
-	{pkg: "shard/topology", ours: []string{".", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5"}},
+	{pkg: "shard/topology", ours: []string{".", "internal/phrase", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5"}},
 	{pkg: "shard", ours: []string{".", "shard/topology", "internal/trouble"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/install", ours: []string{".", "shard/topology"}, third: []string{"github.com/jackc/pgx/v5"}},
-	{pkg: "shard/check", ours: []string{".", "shard/topology"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/setup", ours: []string{".", "shard/topology", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/internal/atonce"},
+	{pkg: "shard/check", ours: []string{".", "shard/topology", "internal/phrase"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/setup", ours: []string{".", "shard/topology", "shard/install", "shard/check", "shard/internal/atonce"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/migrate", ours: []string{"shard/topology", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
-	{pkg: "shard/move", ours: []string{"shard/topology", "shard/install", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/move", ours: []string{"shard/topology", "shard/install", "shard/check", "shard/internal/atonce", "internal/phrase"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/rebalance", ours: []string{"shard/topology", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
 
 	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is

@@ -15,6 +15,7 @@ type Options struct {
 	From   uint64 // seed of the first; 0 is 1
 	Mutant string // that is in them; empty: none
 	Pools  bool   // in all of them something is done to pools, where there is no mutant
+	Like   string // they are drawn and staged as those of this mutant, where there is none; empty: a third of them as those of any
 	Done   *atomic.Int64
 }
 
@@ -22,7 +23,7 @@ type Options struct {
 // returns what they were made of and the failure with the lowest seed, or nil.
 // An error says that there is no such mutant.
 func Run(ctx context.Context, o Options) (Total, *Failure, error) {
-	of, err := schedulesOf(o.Mutant, o.Pools)
+	of, err := schedulesOf(o)
 	if err != nil {
 		return Total{}, nil, err
 	}
@@ -35,25 +36,39 @@ func Run(ctx context.Context, o Options) (Total, *Failure, error) {
 
 // Replay runs the schedule of one seed and writes down what happens in it. It
 // returns what went wrong, or nil.
-func Replay(seed uint64, mutant string, pools bool, to io.Writer) (*Failure, error) {
-	of, err := schedulesOf(mutant, pools)
+func Replay(seed uint64, o Options, to io.Writer) (*Failure, error) {
+	of, err := schedulesOf(o)
 	if err != nil {
 		return nil, err
 	}
 	return replay(seed, of, to), nil
 }
 
-// schedulesOf returns how schedules are drawn that have a mutant, or none.
-func schedulesOf(name string, pools bool) (source, error) {
+// schedulesOf returns how schedules are drawn, and what is in them.
+func schedulesOf(o Options) (source, error) {
 	switch {
-	case name == "" && pools:
+	case o.Mutant != "":
+		m, err := mutantOf(o.Mutant)
+		if err != nil {
+			return nil, err
+		}
+		return each(m.draw, m), nil
+	case o.Like != "":
+		m, err := mutantOf(o.Like)
+		if err != nil {
+			return nil, err
+		}
+		return each(m.draw, &mutant{scene: m.scene}), nil
+	case o.Pools:
 		return each(poolSetup, &mutant{}), nil
-	case name == "":
-		return product, nil
 	}
+	return product, nil
+}
+
+func mutantOf(name string) (*mutant, error) {
 	for _, m := range allMutants() {
 		if m.name == name {
-			return each(m.draw, m), nil
+			return m, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no mutant %q", name)

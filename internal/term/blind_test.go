@@ -41,7 +41,9 @@ func TestBlindLosesTheStore(t *testing.T) {
 	for x.time-began < 10*time.Second { // longer than it would wait for a store
 		a.answer()
 	}
-	a.is(term.Seeking)
+	if a.s.Phase >= term.Taking {
+		t.Fatalf("%s: it looks for a worker no more", a.s.Phase)
+	}
 	lost := x.time
 	for !a.s.Over() {
 		if a.do.Op == term.Sleep {

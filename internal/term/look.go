@@ -23,7 +23,7 @@ import (
 // So ids are unique as long as clocks are right within Rules.Skew and the store
 // forgets only what it acknowledged after the mark.
 
-// A View is what a process has seen of the store's promise.
+// A View is what a process has seen of the store's durability.
 type View struct {
 	Durability store.Durability
 	Asked      time.Duration // boot time
@@ -76,7 +76,7 @@ func (s *State) amended(r *Rules, now Now, p Pool) Pool {
 }
 
 // Why says why the rules for a store that can forget hold, if they do; else what
-// was seen of the promise.
+// was seen of the durability.
 func (s State) Why() string {
 	switch {
 	case !s.Lossy:

@@ -108,7 +108,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record, workers Range) (State
 		s.Phase = Amending
 		return s.amend(r, p)
 	}
-	if s.Phase < Seeking { // else it is known, and seek has learned more
+	if s.seen == nil { // else it is known, and seek has learned more
 		s.blind, s.draw = rec.Read.IsZero(), s.random.Uint64()
 	}
 	s.hear(now, rec)

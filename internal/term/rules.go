@@ -55,7 +55,7 @@ const (
 	OutageLossy   = 3 * time.Second
 )
 
-// Default returns the rules of a pool on a store with such a promise.
+// Default returns the rules of a pool on a store of such durability.
 func Default(pool string, layout firn.Layout, p store.Durability) Rules {
 	return Rules{
 		Pool: pool, Layout: layout,

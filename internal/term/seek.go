@@ -184,13 +184,15 @@ func (s *State) sight(now Now, list ...store.Record) {
 	s.seen = seen
 }
 
-// none: no worker can be taken now.
+// none: no worker can be taken now. After a pause the pool is read again: it may have got
+// workers meanwhile, or lost some.
 func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
 	if now.Boot-s.began >= s.patience(r) {
 		return s.end(Refused, s.fullError(r, now, all))
 	}
 	pause := min(max(all[0].free, 50*time.Millisecond), time.Second)
 	until := min(now.Boot+pause+s.jitter(50*time.Millisecond), s.began+s.patience(r))
+	s.Phase = Joining
 	return s, sleep(until)
 }
 
@@ -203,7 +205,7 @@ func (s *State) belowFloor(r *Rules, now Now) bool {
 // patience is how long a worker is sought: where the store's clock is of no use,
 // long enough to see that a record stays as it is for its time to live.
 func (s *State) patience(r *Rules) time.Duration {
-	if s.blind && s.Phase >= Seeking {
+	if s.blind {
 		return r.Wait + r.TTL
 	}
 	return r.Wait

@@ -127,7 +127,7 @@ func TestWaiting(t *testing.T) {
 	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: x.tick(time.Second), TTL: 4500})
 	asked := 0
-	for a := x.actor("a").until(term.Seeking); a.s.Phase == term.Seeking; a.answer() {
+	for a := x.actor("a").until(term.Seeking); a.s.Phase < term.Taking; a.answer() {
 		if a.do.Op != term.Sleep && a.do.For != term.JoinPool {
 			asked++
 		}

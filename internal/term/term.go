@@ -260,9 +260,7 @@ func (s State) next(r *Rules, now Now) (State, Action) {
 			return s, ask(AskDurability)
 		}
 		return s, get(JoinPool, KeyPool(r.Pool))
-	case Seeking: // after a pause: the pool may have got workers meanwhile, or lost some
-		return s, get(JoinPool, KeyPool(r.Pool))
-	case Taking:
+	case Seeking, Taking:
 		return s.seek(r, now)
 	case Noting:
 		return s.note(r)

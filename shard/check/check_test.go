@@ -119,7 +119,7 @@ func TestFindings(t *testing.T) {
 		},
 		{
 			"foreign schema", "CREATE SCHEMA insta99; CREATE SCHEMA insta_99; CREATE SCHEMA insta99b", "DROP SCHEMA insta99",
-			[]string{"warn a: 1 schemas look like shards and are none: insta99"},
+			[]string{"warn a: 1 schema has the name of a shard, and is none: insta99"},
 		},
 		{
 			"a role that may set", "GRANT UPDATE ON SEQUENCE insta1.next_id_offset TO pg_monitor", "REVOKE UPDATE ON SEQUENCE insta1.next_id_offset FROM pg_monitor",
@@ -168,7 +168,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	mustExec(t, b, "ALTER SCHEMA firn RENAME TO was")
-	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: its address leads to the database " + b.Config().Database + ", which is in no cluster, and the other servers have a server b in theirs"}) {
+	if got := findings(t, a, b); !slices.Equal(got, []string{"bad : no server that answers serves 5 shards: 3, 4, 5, 6, 7", "bad b: the schema firn of the database " + b.Config().Database + " is lost, and these schemas make ids with it: insta4, insta5, insta6, insta7, was"}) {
 		t.Errorf("%q", got)
 	}
 	gone := b.Config()

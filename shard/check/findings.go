@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -82,13 +83,16 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 	f.all = append(f.all, Finding{l, server, fmt.Sprintf(format, args...), do})
 }
 
-// AddressDo says what to do where the address of a server leads to another database, or to a standby. For any
-// other error it is empty.
+// AddressDo says what to do where the address of a server leads to another database, to a standby, or to a database
+// whose schema firn is lost. For any other error it is empty.
 func AddressDo(err error) string {
 	var of *topology.ServerError
 	var stray *topology.StrayError
 	var standby *StandbyError
+	var unrecorded *topology.UnrecordedError
 	switch {
+	case errors.As(err, &unrecorded):
+		return "change nothing there, and restore the schema firn from a dump or a backup: docs/shards.md, \"A schema firn that is lost\""
 	case errors.As(err, &standby):
 		return ToPrimary(standby.Server)
 	case !errors.As(err, &stray) || !errors.As(err, &of):
@@ -110,7 +114,22 @@ func (f *findings) stranger(name string, views map[string]*topology.View) {
 	f.say(Bad, name, do, "it is in no cluster")
 }
 
+// LostDo says what to do about a server whose address is right, and leads to a database that is not the server. For
+// any other error it is empty.
+func LostDo(err error) string {
+	var stray *topology.StrayError
+	if !errors.As(err, &stray) || stray.Original != "" {
+		return ""
+	}
+	return `. If that address is right, what the server had is lost: docs/shards.md, "A server that is lost"`
+}
+
 func (f *findings) away(s *Server, views map[string]*topology.View) {
+	var unrecorded *topology.UnrecordedError
+	if errors.As(s.Err, &unrecorded) {
+		f.say(Bad, s.Name, AddressDo(unrecorded), "%v", unrecorded)
+		return
+	}
 	if errors.Is(s.Err, topology.ErrNoCluster) {
 		f.stranger(s.Name, views)
 		return
@@ -122,11 +141,7 @@ func (f *findings) away(s *Server, views map[string]*topology.View) {
 	}
 	var stray *topology.StrayError
 	if errors.As(err, &stray) {
-		do := AddressDo(&topology.ServerError{Server: s.Name, Err: stray})
-		if stray.Original == "" {
-			do += `. If what it had is lost: docs/shards.md, "A server that is lost"`
-		}
-		f.say(Bad, s.Name, do, "%v", stray)
+		f.say(Bad, s.Name, AddressDo(&topology.ServerError{Server: s.Name, Err: stray})+LostDo(stray), "%v", stray)
 		return
 	}
 	f.say(Bad, s.Name, awayDo(s, err), "it cannot be examined: %v", err)
@@ -152,7 +167,8 @@ func awayDo(s *Server, err error) string {
 
 // refuses says that a server is there, and does not let itself be looked at.
 func refuses(s *Server) bool {
-	return s.Err != nil && !errors.Is(s.Err, topology.ErrNoCluster) && !(&topology.ServerError{Server: s.Name, Err: s.Err}).Away()
+	unrecorded := errors.As(s.Err, new(*topology.UnrecordedError))
+	return s.Err != nil && (unrecorded || !errors.Is(s.Err, topology.ErrNoCluster)) && !(&topology.ServerError{Server: s.Name, Err: s.Err}).Away()
 }
 
 // standby is about an address that leads to a standby. It is about the cluster, so that it comes
@@ -163,7 +179,7 @@ func (f *findings) standby(name string) {
 
 // ToPrimary says what to do where the address of a server leads to a standby.
 func ToPrimary(server string) string {
-	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is gone for good: docs/shards.md, \"Promotion\"", server)
+	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is permanently gone: docs/shards.md, \"Promotion\"", server)
 }
 
 func (f *findings) server(s *Server) {
@@ -209,30 +225,29 @@ func (f *findings) generators(s *Server) {
 		away[row.Shard] = row.State == topology.StateMoved || !there[row.Schema]
 	}
 	var ahead []string
+	wrong := make(groups)
+	reopen := fmt.Sprintf("firn shard reopen %s --shards LIST", s.Name)
 	for _, g := range s.Details.Generators {
 		const rerun = "to make what is missing, and start it a second above the clock: firn shard init"
 		switch {
 		case away[g.Shard]: // what is left of it is of no use
 		case !g.Sequences:
-			f.say(Bad, s.Name, rerun, "shard %d: the sequences of %s are gone", g.Shard, g.Name)
+			wrong.add(g.Shard, "the sequences of "+g.Name+" are gone", rerun)
 		case !g.Function:
-			f.say(Bad, s.Name, rerun, "shard %d: the function %s is gone", g.Shard, g.Name)
+			wrong.add(g.Shard, "the function "+g.Name+" is gone", rerun)
 		case open[g.Shard] && !g.Same:
-			f.say(Bad, s.Name, reopen(s, g.Shard), "shard %d: the sequences of %s are a copy's", g.Shard, g.Name)
+			wrong.add(g.Shard, "the sequences of "+g.Name+" are a copy's", reopen)
 		case open[g.Shard] && !g.Running:
-			f.say(Bad, s.Name, reopen(s, g.Shard), "shard %d: %s is closed although the shard is open: closing or opening it was broken off", g.Shard, g.Name)
+			wrong.add(g.Shard, g.Name+" is closed although the shard is open: closing or opening it was broken off", reopen)
 		case open[g.Shard] && g.Ahead > maxAhead:
 			ahead = append(ahead, fmt.Sprintf("%d (%s)", g.Shard, g.Ahead.Round(time.Millisecond)))
 		}
 	}
+	f.all = append(f.all, wrong.of(s.Name)...)
 	if len(ahead) > 0 {
 		f.say(Warn, s.Name, "ids stay unique and ordered, and their times are ahead until the clock has caught up",
-			"the generators of %s are ahead of its clock: %s", shards(ahead), few(ahead))
+			"the generators of %s are ahead of its clock: %s", shards(ahead), phrase.Few(ahead))
 	}
-}
-
-func reopen(s *Server, n int64) string {
-	return fmt.Sprintf("firn shard reopen %s --shards %d", s.Name, n)
 }
 
 // there are the schemas of the database.
@@ -265,16 +280,16 @@ func (f *findings) schemas(s *Server) {
 		}
 	}
 	if len(missing) > 0 {
-		f.say(Bad, s.Name, "restore them from a backup, then: firn shard init", "the schemas of %s are gone: %s", shards(missing), few(missing))
+		f.say(Bad, s.Name, "restore them from a backup, then: firn shard init", "the schemas of %s are gone: %s", shards(missing), phrase.Few(missing))
 	}
 	if len(foreign) > 0 {
-		f.say(Warn, s.Name, "drop them; or, to see what it takes to make shards of them: firn shard adopt --dry-run", "%d schemas look like shards and are none: %s", len(foreign), few(foreign))
+		f.say(Warn, s.Name, "to see what it takes to make shards of them: firn shard adopt --dry-run; if they are to stay as they are: ALTER SCHEMA ... RENAME TO another name", "%s: %s", lookLike(foreign), phrase.Few(foreign))
 	}
 }
 
 func (f *findings) setters(s *Server) {
 	if len(s.Details.Setters) > 0 {
-		f.say(Bad, s.Name, "REVOKE UPDATE on the sequences of the shards", "roles besides the owner may set generators back: %s", few(s.Details.Setters))
+		f.say(Bad, s.Name, "REVOKE UPDATE on the sequences of the shards", "roles besides the owner may set generators back: %s", phrase.Few(s.Details.Setters))
 	}
 }
 
@@ -306,7 +321,7 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 		return
 	}
 	if all && len(m.Missing) > 0 {
-		f.say(Bad, "", NameThem, "servers of the cluster were not asked: %s", few(m.Missing))
+		f.say(Bad, "", NameThem, "servers of the cluster were not asked: %s", phrase.Few(m.Missing))
 	}
 	why, reopens := make(map[string][]string), make(map[string]string)
 	var nowhere []string
@@ -331,16 +346,20 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 	}
 	switch {
 	case len(nowhere) > 0 && all:
-		f.say(Bad, "", "if a server is not named in firn.yaml or with --server, name it; if the shards were never made: firn shard init", "no server knows %s: %s", shards(nowhere), few(nowhere))
+		do := fmt.Sprintf("if they were never made: firn shard init --count %d. If a server was put back to before that, its newer rows are lost: docs/shards.md, \"A server that is lost\"", m.Keys.Shards())
+		if len(m.Missing) > 0 {
+			do = "first name the servers that were not asked"
+		}
+		f.say(Bad, "", do, "no server knows %s: %s", shards(nowhere), phrase.Few(nowhere))
 	case len(nowhere) > 0:
-		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(nowhere), few(byNumber(nowhere)))
+		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(nowhere), phrase.Few(byNumber(nowhere)))
 	}
 	for _, text := range slices.Sorted(maps.Keys(why)) {
 		do := reopens[text]
 		if !all {
 			do = f.reachAll()
 		}
-		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, few(why[text]))
+		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, phrase.Few(why[text]))
 	}
 	every := func(int64) bool { return true }
 	if all {
@@ -374,6 +393,13 @@ func shards(list []string) string {
 	return fmt.Sprintf("%d shards", len(list))
 }
 
+func lookLike(list []string) string {
+	if len(list) == 1 {
+		return "1 schema has the name of a shard, and is none"
+	}
+	return fmt.Sprintf("%d schemas have names of shards, and are none", len(list))
+}
+
 func are(list []string) string {
 	if len(list) == 1 {
 		return "1 shard is"
@@ -385,13 +411,4 @@ func are(list []string) string {
 func byNumber(list []string) []string {
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	return list
-}
-
-// few is a list, cut short.
-func few(list []string) string {
-	const most = 8
-	if len(list) <= most {
-		return strings.Join(list, ", ")
-	}
-	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
 }

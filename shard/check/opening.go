@@ -83,7 +83,7 @@ func CopyOf(views map[string]*topology.View, n int64) string {
 
 // ReopenCopy says what to do about a server that [CopyOf] returns.
 func ReopenCopy(server string) string {
-	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is gone for good: firn shard reopen %[1]s", server)
+	return fmt.Sprintf("%s is a copy, or was promoted or restored. If what it is a copy of is permanently gone: firn shard reopen %[1]s", server)
 }
 
 // toldText says what a server was told of a shard by firn shard reopen, which may have come to

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -73,10 +74,27 @@ func (g groups) add(n int64, text, do string) {
 
 func (g groups) findings() []Finding {
 	var f findings
-	for _, key := range slices.SortedFunc(maps.Keys(g), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		f.say(Bad, "", withList(key[1], strings.Join(g[key], ",")), "%s: %s: %s", shards(g[key]), key[0], few(g[key]))
+	for _, key := range g.sorted() {
+		f.say(Bad, "", withList(key[1], strings.Join(g[key], ",")), "%s: %s: %s", shards(g[key]), key[0], phrase.Few(g[key]))
 	}
 	return f.all
+}
+
+// of are the findings about one server.
+func (g groups) of(server string) []Finding {
+	var f findings
+	for _, key := range g.sorted() {
+		which := "shard "
+		if len(g[key]) > 1 {
+			which = "shards "
+		}
+		f.say(Bad, server, withList(key[1], strings.Join(g[key], ",")), "%s: %s", which+phrase.Few(g[key]), key[0])
+	}
+	return f.all
+}
+
+func (g groups) sorted() [][2]string {
+	return slices.SortedFunc(maps.Keys(g), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
 // twiceText says what is wrong with such a shard, and what to type, with LIST for its number.

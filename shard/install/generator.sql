@@ -88,7 +88,7 @@ $$ SELECT (s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM
 -- at the other servers: the shard may be there by the time that somebody types this.
 CREATE OR REPLACE FUNCTION firn.cure(shard integer, copied boolean) RETURNS text LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE WHEN v.cluster IS NULL THEN format('where the other one is gone for good: SELECT firn.open(%s)', shard)
+	SELECT CASE WHEN v.cluster IS NULL THEN format('where the other one is permanently gone: SELECT firn.open(%s)', shard)
 		WHEN copied THEN format('firn shard reopen %s', v.name)
 		ELSE 'retry the transaction; if that does not help: firn shard doctor' END
 	FROM firn.server AS v
@@ -120,7 +120,7 @@ BEGIN
 	SELECT * INTO g FROM firn.generator AS x WHERE x."offset" = refuse."offset";
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'firn: this database knows no generator %', "offset" USING ERRCODE = 'ID005',
-			HINT = 'a schema that was copied here gives ids after the SQL of "firn shard sql"; run it where the original is gone for good';
+			HINT = 'a schema that was copied here gives ids after the SQL of "firn shard sql"; run it where the original is permanently gone';
 	END IF;
 	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = g.shard;
 	IF g.identity IS DISTINCT FROM g."offset" THEN

@@ -174,6 +174,9 @@ BEGIN
 	m := firn.lock_move(shard, batch);
 	IF m.shard IS NULL AND here <> target OR keep AND here = source AND NOT m.loaded THEN
 		RAISE EXCEPTION 'firn: the copy of shard % is not kept up to date any more', shard USING ERRCODE = 'ID008';
+	ELSIF m.shard IS NULL AND to_regnamespace(quote_ident(schema)) IS NOT NULL THEN
+		-- The move did not make it: the end of the move must not drop it.
+		RAISE EXCEPTION 'firn: there is a schema % already', schema USING ERRCODE = '42P06', HINT = 'firn shard doctor';
 	ELSIF m.shard IS NULL THEN
 		INSERT INTO firn.move (shard, batch, source, target, loaded) VALUES (shard, batch, source, target, false);
 	END IF;
@@ -211,7 +214,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: shard % is not on its way here', shard USING ERRCODE = 'ID007';
 	ELSIF NOT done AND to_regnamespace(quote_ident(s.schema)) IS NOT NULL THEN
 		RAISE EXCEPTION 'firn: there is a schema % already', s.schema USING ERRCODE = '42P06',
-			HINT = format('drop it if nobody needs it; if it is what a move has left: firn shard abort %s', shard);
+			HINT = 'firn shard doctor';
 	END IF;
 	RETURN NOT done;
 END $$;

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -99,7 +100,7 @@ func askOfMoves(ctx context.Context, s topology.Server) (map[string]*account, *t
 		return nil, nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	view, err := s.LookAt(ctx, c)
-	if err != nil && !errors.Is(err, topology.ErrNoCluster) {
+	if err != nil && (!errors.Is(err, topology.ErrNoCluster) || errors.As(err, new(*topology.UnrecordedError))) {
 		return nil, nil, err
 	}
 	return said, view, nil
@@ -214,7 +215,7 @@ func (f Move) problem(a, b, from, to *account, parted []int64) string {
 	case from.slot == "lost":
 		return "the replication slot " + from.stream + " has lost what it kept"
 	case len(copied) > 0:
-		return fmt.Sprintf("programs can write to the copy on %s, because fences are out of use (%s): on %[1]s ALTER TABLE ... ENABLE TRIGGER firn_fence", server, few(copied))
+		return fmt.Sprintf("programs can write to the copy on %s, because fences are out of use (%s): on %[1]s ALTER TABLE ... ENABLE TRIGGER firn_fence", server, phrase.Few(copied))
 	case len(f.Surplus) > 0:
 		return fmt.Sprintf("the last comparison of shard %s found rows in the copy that the server that serves lacks", List(f.Surplus))
 	case from.slot == "used" && to.known > 0 && to.apart:

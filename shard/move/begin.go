@@ -42,7 +42,7 @@ func (m *Mover) claim(ctx context.Context, g goal, some []pairOf, keep bool) err
 	for _, p := range some {
 		from, _ := p.sides(g)
 		if err := to.call(ctx, "SELECT firn.claim($1, $2, $3, $4, $5, $6, $7, $8)", p.shard, from.schema, from.term, from.attempt, m.batch, m.source.Name, m.target.Name, keep); err != nil {
-			return m.noWayBack(g, p.shard, err)
+			return m.noWayBack(g, p.shard, m.inWay(ctx, to.conn, p, err))
 		}
 	}
 	return nil

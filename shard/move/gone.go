@@ -13,7 +13,7 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
-// This file ends moves whose other server is gone for good. Who serves a shard needs
+// This file ends moves whose other server is permanently gone. Who serves a shard needs
 // nobody for that: it forgets of the move at a higher term, below which no mover that may
 // still reach both lets the shard go.
 
@@ -31,7 +31,7 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("shard %s is on %s, and the copy on %s is not complete", List(e.Shards), e.Gone, e.Left)
 }
 
-// Abandon ends moves whose other server is gone for good. It takes the shards that asked selects, and
+// Abandon ends moves whose other server is permanently gone. It takes the shards that asked selects, and
 // the shards that moved together with them. A shard that one of the other servers serves stays there.
 // Abandon fails, and changes nothing, with an [*ElsewhereError] where none of them serves a shard that
 // asked selects, and with a [*check.AnswersError] where the server answers. All others have to answer.

@@ -16,8 +16,6 @@ func OldCopyHint(n int64) string {
 	return fmt.Sprintf("to drop the copy, after a comparison of its rows with those of the server that serves the shard: firn shard finish %d", n)
 }
 
-func dropSchema(schema string) string { return "DROP SCHEMA " + identifier(schema) + " CASCADE" }
-
 // oldCopyRows is how many rows the server thinks a schema has, and whether it has no idea of one of
 // the tables: a crash takes the statistics, and reltuples may be of a time when the table was smaller.
 const oldCopyRows = `SELECT
@@ -49,20 +47,20 @@ SELECT EXISTS (SELECT FROM firn.generator AS g JOIN pg_class AS c ON c.oid = g."
 	coalesce((SELECT s.attempt IS NULL FROM firn.shard AS s WHERE s.shard = $1), false)`
 
 // inWay says what a schema on a server is that is in the way of a shard, and what to do about it.
-func inWay(ctx context.Context, c *pgx.Conn, server string, n int64, schema string) (text, do string, copied bool, err error) {
-	var told bool
+func inWay(ctx context.Context, c *pgx.Conn, server string, n int64, schema string) (text, do string, err error) {
+	var copied, told bool
 	if err := c.QueryRow(ctx, inWaySQL, n, schema).Scan(&copied, &told); err != nil {
-		return "", "", false, err
+		return "", "", err
 	}
 	text = "there is a schema " + schema + " already, "
 	switch {
 	case copied && told:
 		old, err := oldCopyText(ctx, c, schema)
-		return text + "and no move has left it: " + old, OldCopyHint(n), true, err
+		return text + "and no move has left it: " + old, OldCopyHint(n), err
 	case copied:
-		return text + "a copy that a move has left", "to drop it: firn shard doctor --clean", true, nil
+		return text + "a copy that a move has left", "to drop it: firn shard doctor --clean", nil
 	}
-	return text + "and it is no copy of the shard", fmt.Sprintf("keep it under another name, if somebody needs it. Else, on %s: %s", server, dropSchema(schema)), false, nil
+	return text + "and it is no copy of the shard", fmt.Sprintf("on server %s: ALTER SCHEMA %s RENAME TO %s. Drop it only if nobody needs its rows", server, identifier(schema), identifier("was_"+schema)), nil
 }
 
 // An InWayError says that the target has a schema of the shard's name already.
@@ -70,7 +68,6 @@ type InWayError struct {
 	Shard        int64
 	Server, What string
 	Do           string
-	Copy         bool // it is a copy of the shard, which ending the move drops
 	Err          error
 }
 
@@ -84,9 +81,9 @@ func (m *Mover) inWay(ctx context.Context, c *pgx.Conn, p pairOf, err error) err
 	if sqlstate(err) != "42P06" {
 		return err
 	}
-	text, do, copied, asked := inWay(ctx, c, m.target.Name, p.shard, p.source.schema)
+	text, do, asked := inWay(ctx, c, m.target.Name, p.shard, p.source.schema)
 	if asked != nil {
 		return errors.Join(err, asked)
 	}
-	return &InWayError{p.shard, m.target.Name, text, do, copied, err}
+	return &InWayError{p.shard, m.target.Name, text, do, err}
 }

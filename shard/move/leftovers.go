@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -73,7 +74,7 @@ WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND 
 // looks left on one server may be needed by another.
 func Leftovers(ctx context.Context, servers []topology.Server) ([]Leftover, error) {
 	found := make([]residue, len(servers))
-	err := each(servers, func(i int, s topology.Server) (err error) {
+	err := atonce.Each(servers, func(i int, s topology.Server) (err error) {
 		found[i], err = residueOf(ctx, s)
 		return err
 	})

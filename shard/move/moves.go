@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard/check"
+	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -117,7 +117,7 @@ const (
 func Moves(ctx context.Context, servers []topology.Server) ([]Move, error) {
 	said := make([]map[string]*account, len(servers))
 	seen, errs := make([]*topology.View, len(servers)), make([]error, len(servers))
-	err := each(servers, func(i int, s topology.Server) error {
+	err := atonce.Each(servers, func(i int, s topology.Server) error {
 		said[i], seen[i], errs[i] = askOfMoves(ctx, s)
 		return errs[i]
 	})
@@ -207,17 +207,6 @@ func reason(err error) string {
 		return of.Err.Error()
 	}
 	return err.Error()
-}
-
-// each does something at all servers at once. The error is the first of all of them.
-func each(servers []topology.Server, f func(int, topology.Server) error) error {
-	errs := make([]error, len(servers))
-	var all sync.WaitGroup
-	for i, s := range servers {
-		all.Go(func() { errs[i] = f(i, s) })
-	}
-	all.Wait()
-	return cmp.Or(errs...)
 }
 
 func either(first bool, a, b string) string {

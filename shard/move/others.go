@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -37,13 +38,13 @@ func outsiders(ctx context.Context, q topology.Querier, l leaving, consumers []s
 	_, err = pgx.ForEachRow(rows, []any{&sequence, &parts}, func() error {
 		if sequence == "" {
 			notes = append(notes, Obstacle{
-				Server: l.from, Shard: l.shard, Object: few(parts), Reason: fmt.Sprintf("these draw from a sequence that their text does not name: %s", few(parts)),
+				Server: l.from, Shard: l.shard, Object: phrase.Few(parts), Reason: fmt.Sprintf("these draw from a sequence that their text does not name: %s", phrase.Few(parts)),
 				Fix: "move it only if that is a sequence of the schema " + l.schema,
 			})
 			return nil
 		}
 		refused = append(refused, Obstacle{
-			Server: l.from, Shard: l.shard, Object: "sequence " + sequence, Reason: fmt.Sprintf("it has numbers from %s, which begins anew on %s and would repeat them: %s", sequence, l.to, few(parts)),
+			Server: l.from, Shard: l.shard, Object: "sequence " + sequence, Reason: fmt.Sprintf("it has numbers from %s, which begins anew on %s and would repeat them: %s", sequence, l.to, phrase.Few(parts)),
 			Fix: fmt.Sprintf("if nobody else draws from it: ALTER SEQUENCE %s SET SCHEMA %s; else draw from a generator of the shard: SET DEFAULT %[2]s.next_id()", sequence, quoted(l.schema)),
 		})
 		return nil
@@ -130,7 +131,7 @@ func (l *planner) readers(ctx context.Context) error {
 	}
 	if len(found) > 0 {
 		l.Notes = append(l.Notes, Obstacle{
-			Server: l.Source, Shard: -1, Object: few(found), Reason: fmt.Sprintf("these slots may read the shards without a publication, and get no rows of them any more: %s", few(found)),
+			Server: l.Source, Shard: -1, Object: phrase.Few(found), Reason: fmt.Sprintf("these slots may read the shards without a publication, and get no rows of them any more: %s", phrase.Few(found)),
 			Fix: "have their readers read from " + l.Target + " too",
 		})
 	}

@@ -225,7 +225,7 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	if j >= 0 && l.target.Shards[j].State != topology.StateMoved {
 		refuse(l.Target, "firn shard doctor", "it is %s there too", l.target.Shards[j].State)
 	} else if slices.Contains(l.target.schemas, s.Schema) {
-		text, do, _, err := inWay(ctx, l.target.conn, l.Target, n, s.Schema)
+		text, do, err := inWay(ctx, l.target.conn, l.Target, n, s.Schema)
 		if err != nil {
 			return &topology.ServerError{Server: l.Target, Err: err}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -175,8 +176,8 @@ func (p *post) onServer(n needs, code string) []Obstacle {
 			strings.Contains(p.standbys, "*"), "synchronous_standby_names", fmt.Sprintf("synchronous_standby_names = '%s' would take a copy of a shard for a standby", p.standbys),
 			"name the standbys there", "",
 		},
-		{len(p.prepared) > 0, "prepared transactions", "prepared transactions: " + few(p.prepared), "COMMIT PREPARED or ROLLBACK PREPARED", ""},
-		{len(p.allSequences) > 0, "publications", "publications of all sequences would open generators that are closed: " + few(p.allSequences), "drop them", ""},
+		{len(p.prepared) > 0, "prepared transactions", "prepared transactions: " + phrase.Few(p.prepared), "COMMIT PREPARED or ROLLBACK PREPARED", ""},
+		{len(p.allSequences) > 0, "publications", "publications of all sequences would open generators that are closed: " + phrase.Few(p.allSequences), "drop them", ""},
 	}))
 }
 
@@ -250,9 +251,9 @@ func (p *post) between(target *post, bytes int64, roles, extensions []string) []
 			p.locale != target.locale, "locale", fmt.Sprintf("its encoding and locale are %s, and those of %s %s", target.locale, p.server, p.locale),
 			"a database made as " + p.server + "'s was", "",
 		},
-		{len(missingRoles) > 0, few(missingRoles), "roles that own or use tables are missing: " + few(missingRoles), "CREATE ROLE, there too", ""},
-		{len(grants) > 0, few(members), "roles that use the shards may not use them there: " + few(members), strings.Join(grants, "; ") + ", there too", ""},
-		{len(missingExtensions) > 0, few(missingExtensions), "extensions are missing: " + few(missingExtensions), "CREATE EXTENSION, there too", ""},
+		{len(missingRoles) > 0, phrase.Few(missingRoles), "roles that own or use tables are missing: " + phrase.Few(missingRoles), "CREATE ROLE, there too", ""},
+		{len(grants) > 0, phrase.Few(members), "roles that use the shards may not use them there: " + phrase.Few(members), strings.Join(grants, "; ") + ", there too", ""},
+		{len(missingExtensions) > 0, phrase.Few(missingExtensions), "extensions are missing: " + phrase.Few(missingExtensions), "CREATE EXTENSION, there too", ""},
 		{
 			target.disk >= 0 && target.disk < needed, "disk", fmt.Sprintf("the copy needs %d MB, and %d MB are free", needed>>20, target.disk>>20),
 			"make room there", "",

@@ -3,10 +3,10 @@ package move
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -118,7 +118,7 @@ func inTheWay(ctx context.Context, q topology.Querier, server string, number int
 			return nil, err
 		}
 		if len(found) > 0 {
-			all = append(all, Obstacle{Server: server, Shard: number, Object: few(found), Reason: fmt.Sprintf(r.reason, few(found)), Fix: r.fix})
+			all = append(all, Obstacle{Server: server, Shard: number, Object: phrase.Few(found), Reason: fmt.Sprintf(r.reason, phrase.Few(found)), Fix: r.fix})
 		}
 	}
 	return all, nil
@@ -131,13 +131,4 @@ func names(ctx context.Context, q topology.Querier, sql string, args ...any) ([]
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
-}
-
-// few is a list, cut short.
-func few(list []string) string {
-	const most = 8
-	if len(list) <= most {
-		return strings.Join(list, ", ")
-	}
-	return strings.Join(list[:most], ", ") + fmt.Sprintf(" and %d more", len(list)-most)
 }

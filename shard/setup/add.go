@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"github.com/firn-id/firn/shard/internal/atonce"
 )
 
 // ErrNoneInCluster says that none of the servers is in a cluster.
@@ -93,7 +95,7 @@ func (a *Addition) Run(ctx context.Context) error {
 	if err := a.Plan.Run(ctx, new(atomic.Int64)); err != nil {
 		return err
 	}
-	return each(a.told, func(_ int, t *site) error {
+	return atonce.Each(a.told, func(_ int, t *site) error {
 		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(a.Plan.names))
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/internal/atonce"
 )
 
 // A function is swapped in one transaction, which
@@ -71,7 +72,7 @@ func (a *Adoption) Run(ctx context.Context, patience time.Duration, done *atomic
 	if err := a.Plan.joinAll(ctx); err != nil {
 		return err
 	}
-	if err := each(a.Plan.Servers, func(_ int, s ServerPlan) error { return a.server(ctx, s, patience, done) }); err != nil {
+	if err := atonce.Each(a.Plan.Servers, func(_ int, s ServerPlan) error { return a.server(ctx, s, patience, done) }); err != nil {
 		return err
 	}
 	return a.Plan.finishAll(ctx, done)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -94,7 +95,7 @@ func (s *Servers) Adopt(ctx context.Context, w Wish, name string) (*Adoption, er
 		return nil, ErrNoKeys
 	}
 	a := &Adoption{Function: name, Servers: make([]AdoptedServer, len(s.sites))}
-	if err := each(s.sites, func(i int, t *site) (err error) {
+	if err := atonce.Each(s.sites, func(i int, t *site) (err error) {
 		a.Servers[i], err = t.find(ctx, w, name)
 		return err
 	}); err != nil {

@@ -81,6 +81,16 @@ func (e *StrangerError) Error() string {
 	return fmt.Sprintf("shard: server %s is not in the cluster", e.Server)
 }
 
+// A NowhereError says that no server serves a shard.
+type NowhereError struct {
+	Shard int64
+	Why   string
+}
+
+func (e *NowhereError) Error() string {
+	return fmt.Sprintf("shard: no server serves shard %d: %s", e.Shard, e.Why)
+}
+
 // A SchemaError says that a schema is there which is that of no shard yet.
 type SchemaError struct{ Server, Schema string }
 

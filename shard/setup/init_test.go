@@ -241,9 +241,15 @@ func TestInitCopy(t *testing.T) {
 	admin.must(t, "DROP DATABASE "+name)
 	admin.must(t, "CREATE DATABASE "+name+" TEMPLATE "+from)
 	_, err := tryInit(t.Context(), serversOf(b), setup.Wish{Count: 2})
+	var stray *topology.StrayError
+	if !errors.As(err, &stray) || stray.Original != from {
+		t.Errorf("beside the original: %v", err)
+	}
+	admin.must(t, "DROP DATABASE "+from)
+	_, err = tryInit(t.Context(), serversOf(b), setup.Wish{Count: 2})
 	var copied *setup.CopyError
 	if !errors.As(err, &copied) || copied.Server != "a" {
-		t.Errorf("%v", err)
+		t.Errorf("without the original: %v", err)
 	}
 }
 
@@ -456,6 +462,8 @@ func TestAdd(t *testing.T) {
 	c.must(t, shardSQL(t, 5))
 	refuses(t, "it has shard 5 of its own", func() error { return add([]string{"c"}, a, b, c) }, a, b, c)
 	c.must(t, "DROP SCHEMA firn CASCADE")
+	refuses(t, "is lost, and these schemas make ids with it: insta5", func() error { return add([]string{"c"}, a, b, c) }, a, b, c)
+	c.must(t, "DROP SCHEMA insta5 CASCADE")
 	// Broken off after the new one: it knows, and the others do not.
 	if err := add([]string{"c"}, a, b, c); err != nil {
 		t.Fatal(err)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -71,14 +71,16 @@ func look(ctx context.Context, s topology.Server) (*site, error) {
 	if err := t.usable(); err != nil {
 		return t, err
 	}
-	t.view, err = topology.Look(ctx, c)
-	if errors.Is(err, topology.ErrNoCluster) {
+	t.view, err = s.LookAt(ctx, c)
+	switch {
+	case errors.As(err, new(*topology.UnrecordedError)):
+		return nil, err
+	case errors.Is(err, topology.ErrNoCluster):
 		return t, nil
+	case err != nil:
+		return nil, err
 	}
-	if err == nil {
-		err = t.findBroken(ctx, c)
-	}
-	if err != nil {
+	if err := t.findBroken(ctx, c); err != nil {
 		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	return t, nil
@@ -129,17 +131,6 @@ func (t *site) fault(format string, args ...any) error {
 	return &topology.ServerError{Server: t.server.Name, Err: fmt.Errorf(format, args...)}
 }
 
-// each does something at all servers at once. The error is of all of them.
-func each[T any](servers []T, f func(int, T) error) error {
-	errs := make([]error, len(servers))
-	var all sync.WaitGroup
-	for i, s := range servers {
-		all.Go(func() { errs[i] = f(i, s) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
 // Servers are all servers that something is done to, each looked at, and locked
 // against others who do such things.
 type Servers struct {
@@ -167,7 +158,7 @@ func Open(ctx context.Context, servers []topology.Server, locked bool) (*Servers
 }
 
 func (s *Servers) look(ctx context.Context, servers []topology.Server) error {
-	err := each(servers, func(i int, server topology.Server) (err error) {
+	err := atonce.Each(servers, func(i int, server topology.Server) (err error) {
 		s.sites[i], err = look(ctx, server)
 		return err
 	})
@@ -189,7 +180,7 @@ func distinct(sites []*site) error {
 	for i, t := range sites {
 		for _, other := range sites[:i] {
 			if t.system == other.system && t.database == other.database {
-				return fmt.Errorf("shard: servers %s and %s are one database, %s", other.server.Name, t.server.Name, t.database)
+				return fmt.Errorf("shard: servers %s and %s are one database, %s: give each server the address of its own database", other.server.Name, t.server.Name, t.database)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -28,7 +29,7 @@ func (e *OwnersError) Error() string {
 // Owners returns the role that owns the schema firn on each server. It leaves out servers that do not answer.
 func Owners(ctx context.Context, servers []topology.Server) map[string]string {
 	owners := make([]string, len(servers))
-	each(servers, func(i int, s topology.Server) error {
+	atonce.Each(servers, func(i int, s topology.Server) error {
 		c, err := s.Connect(ctx)
 		if err != nil {
 			return err

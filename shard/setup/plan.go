@@ -48,7 +48,7 @@ type ServerPlan struct {
 	Server topology.Server
 	Make   []int64 // the shards that are to be made there
 	Renew  []int64 // those whose functions are to be written anew, and what is missing is to be made
-	There  int     // how many are there
+	There  int     // how many are there, without those that have moved
 
 	site    *site
 	join    bool     // it is in no cluster yet
@@ -303,7 +303,9 @@ func (p *Plan) place(m *topology.Map, more bool) {
 			continue
 		}
 		for _, row := range s.site.view.Shards {
-			s.There++
+			if row.State != topology.StateMoved {
+				s.There++
+			}
 			if s.site.stale(row, p.code) {
 				s.Renew = append(s.Renew, row.Shard)
 			}

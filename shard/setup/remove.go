@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -38,17 +39,17 @@ func (s *Servers) Remove(name string) (*Removal, error) {
 		return nil, &UnnamedError{m.Missing[0]}
 	}
 	for _, r := range m.Routes {
+		if r.State != topology.StateOpen {
+			return nil, &NowhereError{r.Shard, r.Why}
+		}
 		if r.Server == name {
 			return nil, site.fault("it has shard %d", r.Shard)
-		}
-		if r.State != topology.StateOpen {
-			return nil, fmt.Errorf("shard: shard %d is served by nobody: %s", r.Shard, r.Why)
 		}
 	}
 	return s.removal(m, name, site)
 }
 
-// RemoveGone plans that a server which is gone for good is no longer one of the cluster.
+// RemoveGone plans that a server which is permanently gone is no longer one of the cluster.
 // All others have to have been looked at: each shard has to be open on one of them.
 func (s *Servers) RemoveGone(name string) (*Removal, error) {
 	m, err := clusterOf(s.sites)
@@ -68,7 +69,7 @@ func (s *Servers) RemoveGone(name string) (*Removal, error) {
 		case !ok:
 			return nil, fmt.Errorf("shard: no other server knows shard %d: it may have been on %s", n, name)
 		case r.State != topology.StateOpen:
-			return nil, fmt.Errorf("shard: shard %d is served by nobody: %s", n, r.Why)
+			return nil, &NowhereError{n, r.Why}
 		}
 	}
 	return s.removal(m, name, nil)
@@ -116,7 +117,7 @@ func (r *Removal) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	return each(r.staying, func(_ int, t *site) error {
+	return atonce.Each(r.staying, func(_ int, t *site) error {
 		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(r.rest))
 	})
 }

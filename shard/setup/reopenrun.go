@@ -16,7 +16,7 @@ import (
 
 // ReopenOptions say how a server is reopened.
 type ReopenOptions struct {
-	// Gone are servers that do not answer, of which an operator says that they are gone for good.
+	// Gone are servers that do not answer, of which an operator says that they are permanently gone.
 	Gone []string
 
 	// Asked says which shards are to be opened, though they may serve. Nil means all that do not serve.
@@ -193,7 +193,7 @@ func (r *Reopening) StillServed() (nowhere, twice []check.Finding) {
 // one question.
 func (r *Reopening) Questions() (all []string) {
 	for _, gone := range r.options.Gone {
-		all = append(all, "Is server "+gone+" gone for good? What it serves would be served twice.")
+		all = append(all, "Is server "+gone+" permanently gone? What it serves would be served twice.")
 	}
 	if len(r.Closed) > 0 {
 		all = append(all, "Is the copy on "+r.Server+" the one to keep? Programs do not see the rows of the other copy any more.")
@@ -206,7 +206,7 @@ func (r *Reopening) Questions() (all []string) {
 	case r.Incomplete:
 		all = append(all, "Rows that are not on "+r.Server+" are lost. Is there no standby and no backup that has them?")
 	case len(r.Told) > 0 || slices.ContainsFunc(r.Shards, func(row topology.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
-		all = append(all, "Is what "+r.Server+" is a copy of, as its old primary, gone for good?")
+		all = append(all, "Is what "+r.Server+" is a copy of, as its old primary, permanently gone?")
 	}
 	return all
 }

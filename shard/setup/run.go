@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/shard/install"
+	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -40,12 +41,12 @@ func (p *Plan) joinAll(ctx context.Context) error {
 	if p.Cluster == "" {
 		p.Cluster = newCluster()
 	}
-	return each(p.Servers, func(_ int, s ServerPlan) error { return p.join(ctx, s) })
+	return atonce.Each(p.Servers, func(_ int, s ServerPlan) error { return p.join(ctx, s) })
 }
 
 // finishAll makes and renews shards. Then all functions of a server are of this SQL.
 func (p *Plan) finishAll(ctx context.Context, done *atomic.Int64) error {
-	return each(p.Servers, func(_ int, s ServerPlan) error {
+	return atonce.Each(p.Servers, func(_ int, s ServerPlan) error {
 		if err := p.shards(ctx, s, done); err != nil {
 			return err
 		}

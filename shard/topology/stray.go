@@ -48,7 +48,7 @@ func (s Server) LookAt(ctx context.Context, q Querier) (*View, error) {
 // Outside returns a [*ServerError] with a [*StrayError] where a server knows of no cluster, as its
 // view or the error of the look says, and other servers have it in theirs; else nil.
 func (s Server) Outside(v *View, err error, others []*View) error {
-	if err != nil && !errors.Is(err, ErrNoCluster) || v != nil && v.Cluster != "" {
+	if err != nil && !errors.Is(err, ErrNoCluster) || errors.As(err, new(*UnrecordedError)) || v != nil && v.Cluster != "" {
 		return nil
 	}
 	if !slices.ContainsFunc(others, func(other *View) bool { return other != nil && slices.Contains(other.Servers, s.Name) }) {

@@ -86,11 +86,11 @@ LEFT JOIN (firn.shard AS s LEFT JOIN pg_namespace AS n ON n.nspname = s.schema) 
 ORDER BY s.shard`
 
 // Look asks a server what it knows. The error is [ErrNoCluster] where there is
-// nothing to ask.
+// nothing to ask, and an [*UnrecordedError] where there should be.
 func Look(ctx context.Context, q Querier) (*View, error) {
 	rows, err := q.Query(ctx, lookSQL)
 	if err != nil {
-		return nil, notThere(err)
+		return nil, notThere(ctx, q, err)
 	}
 	defer rows.Close()
 	var v *View
@@ -126,10 +126,10 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, notThere(err)
+		return nil, notThere(ctx, q, err)
 	}
 	if v == nil {
-		return nil, ErrNoCluster
+		return nil, unrecorded(ctx, q)
 	}
 	if slices.ContainsFunc(v.Shards, func(row Row) bool { return row.Here }) {
 		v.Original = ""
@@ -138,10 +138,10 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 }
 
 // notThere turns the error of a table or schema that is missing into [ErrNoCluster].
-func notThere(err error) error {
+func notThere(ctx context.Context, q Querier, err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "3F000") {
-		return ErrNoCluster
+		return unrecorded(ctx, q)
 	}
 	return err
 }

@@ -53,6 +53,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags.Uint64Var(&o.From, "from", 1, "`seed` of the first one")
 	flags.Uint64Var(&o.seed, "seed", 0, "run the schedule of this `seed` alone, and print what happens")
 	flags.StringVar(&o.Mutant, "mutant", "", "break a rule; -rules lists the `names`")
+	flags.StringVar(&o.Like, "like", "", "draw schedules as those of the mutant of this `name`, and break nothing")
 	flags.BoolVar(&o.Pools, "pools", false, "only schedules in which pools are created, lost, copied or get other workers")
 	flags.BoolVar(&o.copied, "copied", false, "show how designs that other programs have repeat ids")
 	flags.BoolVar(&o.rules, "rules", false, "print each rule, and the mutants that break it")
@@ -82,7 +83,7 @@ func (o *options) run(out, errs io.Writer) error {
 	case o.copied:
 		return sim.WriteCopied(out)
 	case o.seed != 0:
-		f, err := sim.Replay(o.seed, o.Mutant, o.Pools, out)
+		f, err := sim.Replay(o.seed, o.Options, out)
 		if err == nil && f != nil {
 			fmt.Fprintln(errs, f)
 			return errFound
@@ -111,6 +112,9 @@ func (o *options) run(out, errs io.Writer) error {
 		command := failure.Command()
 		if o.Pools {
 			command += " -pools"
+		}
+		if o.Like != "" {
+			command += fmt.Sprintf(" -like %q", o.Like)
 		}
 		fmt.Fprintf(errs, "%v\nto see it: %s\n", failure, command)
 		return errFound
