@@ -187,13 +187,14 @@ func (l *lookout) termBeside(without string, shard int64) (highest int64) {
 }
 
 // withoutOutdated are views without what servers that do not answer said of shards that
-// another server has opened since, which has a higher term.
+// another server has opened since, or let go since, which has a higher term. Of a shard that was let
+// go to a server which does not answer, only that server can say whether it has the shard.
 func withoutOutdated(views map[string]*topology.View, faults map[string]error) map[string]*topology.View {
-	opened := make(map[int64]int64) // the highest term, by shard
+	since := make(map[int64]int64) // the highest term, by shard
 	for name, v := range views {
 		for _, row := range v.Shards {
-			if faults[name] == nil && row.State == topology.StateOpen && row.Here {
-				opened[row.Shard] = max(opened[row.Shard], row.Term)
+			if faults[name] == nil && (row.Serves() || row.State == topology.StateMoved) {
+				since[row.Shard] = max(since[row.Shard], row.Term)
 			}
 		}
 	}
@@ -201,7 +202,7 @@ func withoutOutdated(views map[string]*topology.View, faults map[string]error) m
 	for name, v := range views {
 		if faults[name] != nil {
 			last := *v
-			last.Shards = slices.DeleteFunc(slices.Clone(v.Shards), func(row topology.Row) bool { return row.Term < opened[row.Shard] })
+			last.Shards = slices.DeleteFunc(slices.Clone(v.Shards), func(row topology.Row) bool { return row.Term < since[row.Shard] })
 			believed[name] = &last
 		}
 	}

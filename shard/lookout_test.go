@@ -41,3 +41,24 @@ func TestHopsOutlived(t *testing.T) {
 		}
 	}
 }
+
+// TestAwayWhereItWent: b says that the shard came back to a, which is down, and was last heard before that. The
+// shard is looked for on a, so that the error says that a does not answer.
+func TestAwayWhereItWent(t *testing.T) {
+	view := func(server, movedTo string, term int64, state topology.State) *topology.View {
+		return &topology.View{
+			Cluster: "x", Server: server, Layout: firn.Default(), Servers: []string{"a", "b"},
+			Shards: []topology.Row{{Shard: 1, Schema: "insta1", State: state, Term: term, MovedTo: movedTo, Here: true}},
+		}
+	}
+	l := newLookout(map[string]*pgxpool.Pool{"a": {}, "b": {}})
+	l.note("a", time.Now(), view("a", "", 6, topology.StateOpen), nil)
+	l.note("b", time.Now(), view("b", "a", 12, topology.StateMoved), nil)
+	if got, err := l.route(1); err == nil {
+		t.Errorf("a answers, and was put back to an earlier state: the shard is looked for on %q", got)
+	}
+	l.note("a", time.Now(), nil, errors.New("connection refused"))
+	if got, err := l.route(1); got != "a" || err != nil {
+		t.Errorf("a is away: the shard is looked for on %q (%v), want a", got, err)
+	}
+}
