@@ -221,7 +221,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	if err != nil {
 		return err
 	}
-	a := applied{results: results, left: plan.Left, begun: len(plan.Work), inMoves: o.inMoves}
+	a := applied{results: results, left: plan.Left, begun: len(plan.Work), full: plan.Full, inMoves: o.inMoves}
 	return a.print(ctx, cmd)
 }
 

@@ -21,6 +21,7 @@ type applied struct {
 	left    []migrate.Left
 	inMoves bool // some are left because of their moves
 	begun   int  // how many shards had something to get
+	full    int  // how many had all files already
 }
 
 // An appliedLine is what became of a shard, as --json prints it.
@@ -91,7 +92,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	if a.inMoves {
 		why = "not served, or in moves"
 	}
-	f := ui.Failed("%s complete; %d left, of which %d failed and %d are %s", shardsAre(complete), missing, len(a.results)-complete, len(a.left), why)
+	f := ui.Failed("%s complete; %d left, of which %d failed and %d are %s", shardsAre(a.full+complete), missing, len(a.results)-complete, len(a.left), why)
 	if ctx.Err() != nil {
 		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()

@@ -13,6 +13,7 @@ import (
 type Plan struct {
 	Work []Work // by shard; none of a shard that has all
 	Left []Left // shards that are not served now, by shard
+	Full int    // how many shards have all files already
 
 	cluster string
 }
@@ -85,6 +86,8 @@ func NewPlan(s *State, files []File, asked func(shard int64) bool, late bool) (*
 			p.Left = append(p.Left, Left{r.Shard, r.Why})
 		case len(todo) > 0:
 			p.Work = append(p.Work, Work{r.Shard, r.Schema, r.Server, todo, s.missing[r.Shard]})
+		default:
+			p.Full++
 		}
 	}
 	if len(conflicts) == 0 {
