@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,19 @@ func shortNumbers(rows []topology.Row) string {
 		}
 	}
 	return n.String()
+}
+
+// fromCopy says whether shards are opened from a backup, a standby or the copy of a move, so that sequences of the
+// application may be behind.
+func (r *reopening) fromCopy() bool {
+	return slices.ContainsFunc(r.Shards, func(row topology.Row) bool { return !row.Here || row.State != topology.StateClosed })
+}
+
+// warnSequences says what to do about sequences of the application before programs write.
+func (r *reopening) warnSequences(cmd *cobra.Command) {
+	if r.fromCopy() {
+		ui.PrintWarning(cmd.ErrOrStderr(), "the application's own sequences on server %s may be behind, and numbers drawn from them may repeat: before programs write, advance each above every number that was given: SELECT setval('SEQUENCE', NUMBER)", r.Server)
+	}
 }
 
 // say prints what was done.

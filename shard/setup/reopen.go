@@ -134,7 +134,7 @@ func overrules(row, other topology.Row) bool {
 // may have to be, where nobody has it: only if it is asked for.
 func whyNot(row topology.Row, server string, views map[string]*topology.View, asked bool) string {
 	if row.State == topology.StateMoved && !asked {
-		return "it was moved to " + row.MovedTo
+		return movedText(row, views)
 	}
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		v := views[name]
@@ -155,6 +155,17 @@ func whyNot(row topology.Row, server string, views map[string]*topology.View, as
 		}
 	}
 	return ""
+}
+
+// movedText says where a shard was moved to, and where it is now if that is another server.
+func movedText(row topology.Row, views map[string]*topology.View) string {
+	text := "it was moved to " + row.MovedTo
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		if name != row.MovedTo && slices.ContainsFunc(views[name].Shards, func(other topology.Row) bool { return other.Shard == row.Shard && other.Serves() }) {
+			return text + ", and is on " + name + " now"
+		}
+	}
+	return text
 }
 
 // letGoTo says whether a row is that of a shard which a move took to a server.

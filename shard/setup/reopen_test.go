@@ -208,6 +208,10 @@ func TestPlanReopen(t *testing.T) {
 	if !slices.Equal(plan.Left, want) {
 		t.Errorf("leaves %v, not %v", plan.Left, want)
 	}
+	moved := map[string]*topology.View{"a": view("a", row(1, topology.StateMoved, 3, true, "c")), "b": view("b", row(1, topology.StateOpen, 5, true, ""))}
+	if plan, err = setup.PlanReopen("a", moved, nil, nil, nil); err != nil || !slices.Equal(plan.Left, []setup.Left{{1, "it was moved to c, and is on b now"}}) {
+		t.Errorf("moved to c, which is no server any more, and on b now: %+v, %v", plan, err)
+	}
 	if plan, err := setup.PlanReopen("a", views, nil, nil, func(n int64) bool { return n == 0 || n == 4 }); err != nil || len(plan.Shards) != 1 || len(plan.Left) != 1 {
 		t.Errorf("0 was asked for, to be opened again: %+v, %v", plan, err)
 	}
