@@ -41,7 +41,8 @@ A copy of which nobody knows that it has all rows of a shard is not opened: a st
 backup of the server that had it last has more. If a move of a shard is not finished, both
 servers have a copy of it: all rows of the two are compared, and a copy that lacks rows
 of the other one is not opened. --incomplete opens the shards of --shards with the rows
-that are there. The others are lost, or stay in the other copy; no id is given again. Sequences of your own may be behind: look at them before programs write.
+that are there. The others are lost, or stay in the other copy; no id is given again. The application's own sequences may be behind, and numbers drawn from them may repeat: advance
+them (setval) before programs write.
 
 Ids start above the latest clock of this host and all servers, plus --margin. Give a longer
 margin if the ids of the server that was lost were further ahead of its clock (firn shard
@@ -122,6 +123,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 			return err
 		}
 	}
+	r.warnSequences(cmd)
 	return cmp.Or(r.say(cmd, o.dry), r.twice())
 }
 
@@ -195,7 +197,7 @@ func (o *shardsReopen) lookFailure(name string, err error) error {
 	case errors.As(err, &refuses):
 		return ui.Failed("%w", err).Hint("%s", addressHint(refuses.Server, refuses.Err))
 	case errors.As(err, &missing):
-		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: --server %s=postgres://..., or in firn.yaml", missing.Away)
+		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: %s", check.UnaskedDo([]string{missing.Away}))
 	case errors.As(err, new(*setup.ClockError)):
 		return setupFailure(err)
 	}
