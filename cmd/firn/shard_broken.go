@@ -206,6 +206,8 @@ func standsText(f move.Move) string {
 				who = "this role cannot see which server serves shard "
 			case f.Refused():
 				who = "no server that could be asked serves shard "
+			case f.Unasked != "":
+				who = "no server that was asked serves shard "
 			}
 			parts = append(parts, who+move.List(left))
 		}
@@ -239,6 +241,8 @@ func nextText(f move.Move) string {
 // address is of another database, or the server refuses; else it is empty.
 func refusedDo(f move.Move) string {
 	switch {
+	case f.Unasked != "":
+		return check.UnaskedDo([]string{f.Unasked}) + ". If it is permanently lost: " + lostPage
 	case f.Standby != "":
 		return check.ToPrimary(f.Standby)
 	case lacksRight(f.Err):

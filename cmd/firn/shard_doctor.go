@@ -33,7 +33,7 @@ A line for each finding, bad or warn, and what to do. The exit code is 3 if some
 is bad.
 
 Nothing is changed, unless with --clean, which first removes what is left of moves:
-replication slots, publications, subscriptions, fences out of place, and copies of
+replication slots, publications, subscriptions, triggers and tables that no move needs, and copies of
 shards that another server serves.`,
 		Example: `  firn shard doctor
   firn shard doctor --clean
@@ -53,7 +53,7 @@ shards that another server serves.`,
 			seen := check.Examine(ctx, servers)
 			moves, waiting, err := ofMoves(ctx, servers)
 			found := append(check.Findings(seen, time.Now(), func(n int64) bool { return slices.Contains(waiting, n) }), otherGenerators(ctx, servers, seen)...)
-			found = append(found, otherOwners(ctx, servers)...)
+			found = append(append(found, otherOwners(ctx, servers)...), outdated(seen)...)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -110,7 +110,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 		return moveFailure(err)
 	}
 	err = move.Clean(ctx, servers, left, func(l move.Leftover) {
-		ui.PrintNote(cmd.ErrOrStderr(), "removed from server %s: %s %s", l.Server, l.Kind, l.Name)
+		ui.PrintNote(cmd.ErrOrStderr(), "removed from server %s: %s %s", l.Server, l.Kind.Text(), l.Name)
 	})
 	if err != nil {
 		return moveFailure(err)
@@ -209,13 +209,15 @@ func ofLeftovers(left []move.Leftover) (found []check.Finding) {
 	names := make(map[key][]string)
 	for _, l := range left {
 		switch {
-		case l.Kind == move.Fence && !l.Blocks: // a move leaves it where programs keep using the table: the next one takes it into use
 		case l.Kind == move.Old:
 			found = append(found, check.Finding{Level: check.Warn, Server: l.Server, Text: fmt.Sprintf("shard %d: %s", l.Shard, l.Harm), Do: move.OldCopyHint(l.Shard)})
 		default:
-			k := key{check.Warn, l.Server, string(l.Kind), l.Harm}
-			if l.Blocks {
+			k := key{check.Warn, l.Server, l.Kind.Text(), l.Harm}
+			switch {
+			case l.Blocks:
 				k.level = check.Bad
+			case l.Kind == move.Fence || l.Kind == move.Receiver: // a move leaves them where programs keep using the table: the next move takes them into use
+				k.level = check.Note
 			}
 			if names[k] == nil {
 				keys = append(keys, k)
@@ -231,7 +233,7 @@ func ofLeftovers(left []move.Leftover) (found []check.Finding) {
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {
 	p := &findings{cmd: cmd, out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd: cmd}}
-	states := map[check.Level]doctor.State{check.Bad: doctor.Bad, check.Warn: doctor.Warning}
+	states := map[check.Level]doctor.State{check.Bad: doctor.Bad, check.Warn: doctor.Warning, check.Note: doctor.OK}
 	for _, f := range found {
 		where := "cluster"
 		if f.Server != "" {
@@ -239,7 +241,7 @@ func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error
 		}
 		p.found(doctor.Finding{State: states[f.Level], Check: where, Text: f.Text, Do: f.Do})
 	}
-	if len(found) == 0 {
+	if !slices.ContainsFunc(found, func(f check.Finding) bool { return f.Level != check.Note }) {
 		p.found(doctor.Finding{State: doctor.OK, Check: "cluster", Text: phrase.Plural(servers, "server") + " examined, and nothing was found wrong"})
 	}
 	if p.err != nil {

@@ -29,7 +29,7 @@ func TestShardsCopyDroppedByHand(t *testing.T) {
 	succeed(t, with("move 2 --to a")...)
 	succeed(t, with("revert 2")...)
 
-	const text = "left of a move: record insta0: the schema was dropped, and firn still lists the sequences that it had"
+	const text = "left of a move: the list of sequences of insta0: the schema was dropped, and firn still lists the sequences that it had"
 	for _, words := range []string{"doctor --clean", "init", "reopen b --yes"} {
 		if out, errs, _ := called(t, with("doctor")...); !strings.Contains(out, text) || !strings.Contains(out, "firn shard doctor --clean") {
 			t.Errorf("doctor: %s%s", out, errs)

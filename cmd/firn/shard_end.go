@@ -96,6 +96,9 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 			return err
 		}
 	}
+	if unasked := o.unasked(servers); len(jobs)+len(old) == 0 && len(unasked) > 0 {
+		return unaskedFailure(unasked, "nobody can say whether a move of shard %s is unfinished", list)
+	}
 	if len(jobs) == 0 {
 		if err := move.DropLeftovers(ctx, servers); err != nil {
 			return moveFailure(err)

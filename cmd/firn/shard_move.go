@@ -148,6 +148,9 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 			shards = append(shards, r.Shard)
 		}
 	}
+	if len(shards) == 0 && len(m.Missing) > 0 {
+		return nil, nil, unaskedFailure(m.Missing, "no server that was asked knows shard %s", &asked)
+	}
 	if len(shards) == 0 {
 		return nil, nil, ui.Bad("there is no shard %s", &asked).Hint("firn shard ls")
 	}
@@ -159,8 +162,7 @@ func (o *shardsMove) unnamed(name string, servers []topology.Server) error {
 	if !slices.Contains(o.members, name) {
 		return unknownServer(name, servers)
 	}
-	return ui.Bad("server %s is in the cluster, and its address is not known here", name).
-		Hint("the same command, also with: --server %s=postgres://USER@HOST/DATABASE; or put its address into firn.yaml, and leave out --server", name)
+	return ui.Bad("server %s is in the cluster, and its address is not known here", name).Hint("%s", check.UnaskedDo([]string{name}))
 }
 
 // jobsFailure is an error of [move.Jobs]. Where the shard is in another move, it names the commands

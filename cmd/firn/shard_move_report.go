@@ -142,8 +142,11 @@ func moveFailure(err error) *ui.Failure {
 	var stuck *move.StuckError
 	var way *move.InWayError
 	var refused *move.RefusedError
+	var unasked *move.UnaskedError
 	var pg *pgconn.PgError
 	switch {
+	case errors.As(err, &unasked):
+		return f.Hint("%s", check.UnaskedDo([]string{unasked.Server})).Hint("if it is permanently lost: %s", lostPage)
 	case errors.As(err, &way):
 		return f.Hint("to end the move, which leaves that schema as it is: firn shard abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, &refused):

@@ -140,7 +140,7 @@ func (st *status) together() []check.Finding {
 			views[s.Name] = s.View
 		}
 	}
-	return check.Together(views, len(views) == len(st.seen))
+	return append(check.Together(views, len(views) == len(st.seen)), outdated(st.seen)...)
 }
 
 // bads is how many lines say bad.

@@ -178,9 +178,9 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 	for _, f := range st.together() {
 		text := f.Text
 		switch {
-		case f.Do == check.NameThem:
+		case strings.HasPrefix(f.Do, "the same command, also with"):
 			text += "; " + f.Do
-		case strings.Contains(f.Do, "shard reopen "), strings.HasPrefix(f.Do, "give the address"):
+		case f.Do == updateDo, strings.Contains(f.Do, "shard reopen "), strings.HasPrefix(f.Do, "give the address"):
 			text += "; " + st.hints.compose(f.Do)
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, text); err != nil {

@@ -23,6 +23,7 @@ type Level string
 const (
 	Bad  Level = "bad"  // ids, rows or service are lost, or will be
 	Warn Level = "warn" // something does not work that one may need
+	Note Level = "ok"   // nothing is wrong: something is there that a command would remove
 )
 
 // A Finding is one thing that is wrong.
@@ -76,6 +77,7 @@ type findings struct {
 	now     time.Time
 	waits   func(shard int64) bool // nil: none does
 	refused bool                   // one of the servers is there, and does not let itself be looked at
+	unasked []string               // servers of the cluster that were not asked, where all that were asked answer
 	all     []Finding
 }
 
@@ -293,9 +295,6 @@ func (f *findings) setters(s *Server) {
 	}
 }
 
-// NameThem is what to do about servers of the cluster that were not asked.
-const NameThem = "name them besides the others, with --server NAME=postgres://USER@HOST/DATABASE or in firn.yaml"
-
 // Together returns what is wrong with the servers as a whole. All says that no server is missing in views.
 func Together(views map[string]*topology.View, all bool) []Finding {
 	var f findings
@@ -320,16 +319,13 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 		f.say(Bad, "", cmp.Or(AddressDo(err), "correct the address that leads to the wrong one"), "%s", strings.TrimPrefix(err.Error(), "shard: "))
 		return
 	}
-	if all && len(m.Missing) > 0 {
-		f.say(Bad, "", NameThem, "servers of the cluster were not asked: %s", phrase.Few(m.Missing))
+	f.unasked = nil
+	if all {
+		f.unasked = m.Missing
 	}
+	all = all && len(m.Missing) == 0
 	why, reopens := make(map[string][]string), make(map[string]string)
-	var nowhere []string
-	for n := range m.Keys.Shards() {
-		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != topology.None {
-			nowhere = append(nowhere, strconv.FormatInt(n, 10))
-		}
-	}
+	nowhere := withoutRoute(m)
 	for _, r := range m.Routes {
 		if r.State == topology.StateOpen || twice(claimsOf(views, r.Shard)) || f.waits != nil && f.waits(r.Shard) {
 			continue
@@ -344,16 +340,7 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 		why[r.Why] = append(why[r.Why], strconv.FormatInt(r.Shard, 10))
 		reopens[r.Why] = opens(r, views[r.Server])
 	}
-	switch {
-	case len(nowhere) > 0 && all:
-		do := fmt.Sprintf("if they were never made: firn shard init --count %d. If a server was put back to before that, its newer rows are lost: docs/shards.md, \"A server that is lost\"", m.Keys.Shards())
-		if len(m.Missing) > 0 {
-			do = "first name the servers that were not asked"
-		}
-		f.say(Bad, "", do, "no server knows %s: %s", shards(nowhere), phrase.Few(nowhere))
-	case len(nowhere) > 0:
-		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(nowhere), phrase.Few(byNumber(nowhere)))
-	}
+	f.nowhere(byNumber(nowhere), m, all)
 	for _, text := range slices.Sorted(maps.Keys(why)) {
 		do := reopens[text]
 		if !all {
@@ -368,6 +355,34 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 	f.all = append(f.all, Twice(views, every)...)
 }
 
+// withoutRoute are the shards that no server knows, of those that keys lead to.
+func withoutRoute(m *topology.Map) (all []string) {
+	for n := range m.Keys.Shards() {
+		if _, ok := m.Route(n); !ok && m.Keys.Scheme() != topology.None {
+			all = append(all, strconv.FormatInt(n, 10))
+		}
+	}
+	return all
+}
+
+// nowhere is about shards that no server knows, or that are on a server which has not said what it has.
+func (f *findings) nowhere(shardsNowhere []string, m *topology.Map, all bool) {
+	switch {
+	case len(f.unasked) > 0:
+		text := UnaskedText(f.unasked)
+		if len(shardsNowhere) > 0 {
+			text += fmt.Sprintf("; the servers that were asked do not serve %s: %s", shards(shardsNowhere), phrase.Few(shardsNowhere))
+		}
+		f.say(Bad, "", UnaskedDo(f.unasked), "%s", text)
+	case len(shardsNowhere) == 0:
+	case all:
+		do := fmt.Sprintf("if they were never made: firn shard init --count %d. If a server was put back to before that, its newer rows are lost: docs/shards.md, \"A server that is lost\"", m.Keys.Shards())
+		f.say(Bad, "", do, "no server knows %s: %s", shards(shardsNowhere), phrase.Few(shardsNowhere))
+	default:
+		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(shardsNowhere), phrase.Few(shardsNowhere))
+	}
+}
+
 // opens says what opens a shard that no server serves, by what the server says that it is on.
 func opens(r topology.Route, v *topology.View) string {
 	closed := v != nil && slices.ContainsFunc(v.Shards, func(row topology.Row) bool { return row.Shard == r.Shard && row.State != topology.StateMoved })
@@ -379,8 +394,11 @@ func opens(r topology.Route, v *topology.View) string {
 
 // reachAll is what to do first where not all servers have said what they have.
 func (f *findings) reachAll() string {
-	if f.refused {
+	switch {
+	case f.refused:
 		return "first do what is said of the servers that could not be examined"
+	case len(f.unasked) > 0:
+		return "first name the servers that were not asked"
 	}
 	return "start the servers that do not answer, or check their addresses"
 }

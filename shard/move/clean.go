@@ -97,7 +97,8 @@ var remedies = map[Kind]remedy{
 	Subscription: {1, "it would go on writing", "", "SELECT firn.drop_subscription(name) FROM firn.leftovers() WHERE kind = 'subscription' AND name = $1"},
 	Publication:  {2, "it does nothing", "", "SELECT firn.drop_leftovers() FROM firn.leftovers() WHERE kind = 'publication' AND name = $1"},
 	Slot:         {2, "it keeps WAL for nobody, until the disk is full", "", ""},
-	Fence:        {2, "it does nothing, being out of use", "open", "SELECT firn.drop_fences(shard, term, attempt) FROM firn.shard WHERE shard = $1"},
+	Fence:        {2, "they are not in use", "open", "SELECT firn.drop_fences(shard, term, attempt) FROM firn.shard WHERE shard = $1"},
+	Receiver:     {2, "they are not in use", "open", "SELECT firn.drop_fences(shard, term, attempt) FROM firn.shard WHERE shard = $1"},
 	Mark:         {2, "it does nothing", "open", "SELECT firn.drop_mark(schema) FROM firn.shard WHERE shard = $1"},
 	Copy:         {2, "it takes room", "moved", "SELECT firn.drop_copy($1, compared => true)"},
 	Record:       {2, "the schema was dropped, and firn still lists the sequences that it had", "moved", "SELECT firn.forget_dropped() FROM firn.shard WHERE shard = $1"},
@@ -127,7 +128,7 @@ func Clean(ctx context.Context, servers []topology.Server, left []Leftover, done
 				return err
 			}
 		} else if err := l.clean(ctx, ends, e.conn); err != nil {
-			return e.fault(fmt.Errorf("%s %s: %w", l.Kind, l.Name, err))
+			return e.fault(fmt.Errorf("%s %s: %w", l.Kind.Text(), l.Name, err))
 		}
 		done(l)
 	}

@@ -79,7 +79,7 @@ func add(jobs []Job, servers []topology.Server, source, target string, n int64, 
 		for k, name := range []string{source, target} {
 			at := slices.IndexFunc(servers, func(s topology.Server) bool { return s.Name == name })
 			if at < 0 {
-				return nil, fmt.Errorf("shard: server %s is not named, and shard %d is in a move from %s to %s", name, n, source, target)
+				return nil, &UnaskedError{name, n, source, target}
 			}
 			ends[k] = servers[at]
 		}
@@ -90,6 +90,17 @@ func add(jobs []Job, servers []topology.Server, source, target string, n int64, 
 		jobs[i].New = append(jobs[i].New, n)
 	}
 	return jobs, nil
+}
+
+// An UnaskedError says that one server of a move is not among those that are named.
+type UnaskedError struct {
+	Server         string
+	Shard          int64
+	Source, Target string // of the move
+}
+
+func (e *UnaskedError) Error() string {
+	return fmt.Sprintf("shard: shard %d is in a move from %s to %s, and server %s was not asked", e.Shard, e.Source, e.Target, e.Server)
 }
 
 // ErrNoMember says that the cluster has no server of that name.

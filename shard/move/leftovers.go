@@ -34,7 +34,8 @@ const (
 	Subscription Kind = "subscription"
 	Publication  Kind = "publication"
 	Slot         Kind = "slot"
-	Fence        Kind = "fence"    // on a table of a shard that is open there
+	Fence        Kind = "fence"    // on a table of a shard that is open there: triggers that refuse writes, in use or not
+	Receiver     Kind = "receiver" // the same without a fence: triggers that check who applies a move
 	Mark         Kind = "mark"     // the table in a shard that no move is of
 	Copy         Kind = "copy"     // of a shard that is open elsewhere
 	Old          Kind = "old copy" // the same, of which firn shard reopen has left the rows: only a person can say whether they are needed
@@ -42,13 +43,28 @@ const (
 	Half         Kind = "move"     // one server only knows of it
 )
 
+// Text says what is left, for people.
+func (k Kind) Text() string {
+	switch k {
+	case Fence:
+		return "triggers that refuse writes during a move, on"
+	case Receiver:
+		return "triggers that checked who applies a move, on"
+	case Mark:
+		return "the marker table of a move,"
+	case Record:
+		return "the list of sequences of"
+	}
+	return string(k)
+}
+
 // leftoverSQL: what replicates and belongs to no move here; and what a shard that is in
 // no move has. A fence may be in use, a copy may be the only one, or firn shard reopen may have
 // left it: that is said with them.
 const leftoverSQL = `
 SELECT r.kind, r.name::text, -1, false FROM firn.leftovers() AS r
 UNION ALL
-SELECT 'fence', n.nspname || '.' || c.relname, s.shard, bool_or(t.tgname = 'firn_fence' AND t.tgenabled <> 'D')
+SELECT CASE WHEN bool_or(t.tgname = 'firn_fence') THEN 'fence' ELSE 'receiver' END, n.nspname || '.' || c.relname, s.shard, bool_or(t.tgname = 'firn_fence' AND t.tgenabled <> 'D')
 FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid
 JOIN pg_trigger AS t ON t.tgrelid = c.oid AND (t.tgname = 'firn_fence' OR t.tgfoid = 'firn.check_receiver()'::regprocedure)
 WHERE s.state = 'open' AND firn.is_here(s) AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)
@@ -185,7 +201,7 @@ func readResidue(ctx context.Context, c *pgx.Conn) (r residue, err error) {
 			}
 			l.Harm, l.Blocks = remedies[l.Kind].harm, used
 			if used {
-				l.Harm = "it refuses all writes to the table"
+				l.Harm = "they refuse all writes to the table"
 			}
 			r.list = append(r.list, l)
 			return nil

@@ -46,8 +46,8 @@ func TestLeftovers(t *testing.T) {
 		SELECT firn.create_shard(1, 'insta1'); SELECT firn.close(1); UPDATE firn.shard SET state = 'moved', moved_to = 'a', attempt = 'x' WHERE shard = 1;
 		SELECT firn.create_shard(7, 'insta7'); SELECT firn.close(7); UPDATE firn.shard SET state = 'moved', moved_to = 'a' WHERE shard = 7; CREATE SCHEMA insta8`)
 	want := []string{
-		"a: fence insta0.users, it refuses all writes to the table",
-		"a: fence insta1.users, it does nothing, being out of use",
+		"a: fence insta0.users, they refuse all writes to the table",
+		"a: fence insta1.users, they are not in use",
 		"a: mark insta1.firn_mark, it does nothing",
 		"a: publication firn_move_" + batch + ", it does nothing",
 		"a: slot firn_move_" + batch + ", it keeps WAL for nobody, until the disk is full",
@@ -115,7 +115,7 @@ func TestMoves(t *testing.T) {
 	if got := left(t, a, b); len(got) > 0 {
 		t.Errorf("what a move needs is left: %q", got)
 	}
-	if moves, err = Moves(t.Context(), servers[:1]); err != nil || len(moves) != 1 || moves[0].Phase != HalfLeft || moves[0].Problem != "only a knows of it" {
+	if moves, err = Moves(t.Context(), servers[:1]); err != nil || len(moves) != 1 || moves[0].Phase != Unknown || moves[0].Problem != "b was not asked" || moves[0].Unasked != "b" {
 		t.Errorf("without b: %+v, %v", moves, err)
 	}
 	a.must(t, "ALTER TABLE insta1.users DISABLE TRIGGER firn_fence")

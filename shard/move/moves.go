@@ -38,6 +38,7 @@ type Move struct {
 
 	Copy    string // the server that was promoted, restored or copied: reopen it before anything else
 	Standby string // of Unknown: the server whose address leads to a standby
+	Unasked string // of Unknown: the server of the move that is not among those that were asked
 
 	Lost []check.Opening // shards that no server serves, and that the move does not open; empty unless all servers answer
 }
@@ -142,6 +143,7 @@ func Moves(ctx context.Context, servers []topology.Server) ([]Move, error) {
 	var all []Move
 	for batch, of := range words {
 		f := moveOf(batch, of)
+		f.unasked(servers)
 		for i, s := range servers {
 			if s.Name != f.Source && s.Name != f.Target {
 				continue
@@ -169,6 +171,15 @@ func Moves(ctx context.Context, servers []topology.Server) ([]Move, error) {
 	}
 	slices.SortFunc(all, func(a, b Move) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
 	return all, err
+}
+
+// unasked notes that one server of the move is not among those that were asked, so that nobody knows what it knows.
+func (f *Move) unasked(servers []topology.Server) {
+	for _, name := range []string{f.Source, f.Target} {
+		if !slices.ContainsFunc(servers, func(s topology.Server) bool { return s.Name == name }) {
+			f.Phase, f.Forgot, f.Unasked, f.Problem = Unknown, "", name, name+" was not asked"
+		}
+	}
 }
 
 // silent notes that a server has not said what it knows. Where one refuses and the other one is
