@@ -81,7 +81,7 @@ func classify(err error) *ui.Failure {
 		return f.Hint("%s", remedy.WrongClock)
 	case errors.As(err, &fresh):
 		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
-	case errors.As(err, &away):
+	case errors.As(err, &away) && !away.SaysWhatToDo():
 		return f.Hint("check that the store runs and that this host reaches it")
 	}
 	return f

@@ -206,7 +206,16 @@ type AwayError struct {
 }
 
 func (e *AwayError) Error() string {
+	if e.SaysWhatToDo() {
+		return e.Reason()
+	}
 	return e.Reason() + "; check that the store runs and that this host reaches it, and call again"
+}
+
+// SaysWhatToDo reports whether the store's own error says what to do.
+func (e *AwayError) SaysWhatToDo() bool {
+	var told interface{ SaysWhatToDo() bool }
+	return errors.As(e.Err, &told) && told.SaysWhatToDo()
 }
 
 // Reason is Error without what to do next.
