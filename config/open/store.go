@@ -27,6 +27,7 @@ type DefaultStoreError struct {
 	Variable  string // that is set, and of which firn reads only the beginning, FIRN_STORE; "": none
 	Container string // what says that this is a container, each of which would have a file of its own; "": none
 	Err       error  // the directory of the file cannot be made; nil: this user has none
+	NoHome    bool   // no directory is there, so no file can be: with Err, the directory is not this user's to make
 }
 
 func (e *DefaultStoreError) Error() string {
@@ -71,7 +72,8 @@ func Store(ctx context.Context, url string, made OnMade) (*open.Store, error) {
 	}
 	if implicit && made != nil {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, &DefaultStoreError{Err: err}
+			_, there := os.Stat(filepath.Dir(path))
+			return nil, &DefaultStoreError{Err: err, NoHome: errors.Is(there, fs.ErrNotExist)}
 		}
 	}
 	s, err := open.URL(ctx, url)
