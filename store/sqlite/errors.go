@@ -108,6 +108,20 @@ func (e *MissingDirectoryError) Error() string {
 // Unwrap returns what the operating system said.
 func (e *MissingDirectoryError) Unwrap() error { return e.cause }
 
+// An UnfitFileError says that what is at the path of a store cannot be its file. A directory may be
+// there on purpose: it keeps the place of a file that was moved, so that no program makes another
+// file there, and the same ids.
+type UnfitFileError struct {
+	Path      string // of the database
+	Directory bool   // a directory is there
+	Why       string
+}
+
+func (e *UnfitFileError) Error() string { return e.Why }
+
+// Retryable is false: somebody has to change what is at the path, or name another store; see firn.Retryable.
+func (*UnfitFileError) Retryable() bool { return false }
+
 func (at location) advice(err error) string {
 	switch code(err) {
 	case codes.SQLITE_BUSY, codes.SQLITE_PROTOCOL:
