@@ -15,13 +15,6 @@ type Location struct {
 	here bool   // nobody named it: it lies in the working directory
 }
 
-// Find returns the path of the file that [Load] reads, given none; "" where there is none.
-func Find() (string, error) {
-	path, _ := os.LookupEnv(VariableName("config"))
-	at, err := Locate(Value{path, VariableName("config")})
-	return at.Path, err
-}
-
 // Locate finds the file that was said, or, where none was, the first that is there of
 // ./firn.yaml, that of the user, and that of the host.
 func Locate(said Value) (Location, error) {

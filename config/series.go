@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/firn-id/firn"
 )
 
 // A Series is what the settings say of a series: what it takes to open it.
@@ -20,6 +22,9 @@ type Series struct {
 
 // Across reports whether the series is a sequence over several stores, each of which serves alone.
 func (s *Series) Across() bool { return s.Kind == Sequence && len(s.URLs) > 1 }
+
+// FirstNumber is what the series gives first if its counter begins now.
+func (s *Series) FirstNumber() firn.ID { return max(s.Options.Sequence.First, 1) }
 
 // A Counter is what a store has by the name of a series that counts. Nothing in a store says
 // that a name is a flake: that is every name without a counter.

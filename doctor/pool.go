@@ -9,7 +9,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
@@ -34,7 +34,7 @@ func (e *exam) pools(found map[string]*poolRecords, durability store.Durability)
 			continue
 		}
 		c := &poolCheck{exam: e, name: name, records: found[name], leasing: l, others: len(found) > 0}
-		c.crowded = open.CrowdedBy(pools, name, &l.Options)
+		c.crowded = beside.CheckRecords(pools, name, &l.Options)
 		c.run(durability)
 	}
 }
@@ -66,7 +66,7 @@ type poolCheck struct {
 	records *poolRecords // nil: the store has none
 	others  bool         // the store has any pool
 	leasing *config.Leasing
-	crowded *open.CrowdedError // of a pool that the store does not have; nil: it can be created
+	crowded *beside.CrowdedError // of a pool that the store does not have; nil: it can be created
 
 	layout firn.Layout // the pool's
 	claim  term.Range  // its workers

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
@@ -64,11 +64,11 @@ func (c *poolCheck) compare() bool {
 	if info.GivingUp != "" {
 		c.say(Warning, "range", "repeat the command: firn pool set "+phrase.ShellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
 	}
-	errs := []error{open.SameRange(c.leasing, info)}
+	errs := []error{leaseoptions.SameRange(c.leasing, info)}
 	o := c.leasing.Options
 	switch n, only := o.Choice.Only(); {
 	case o.Hostname:
-		_, err := open.HostWorker(info, c.hostname)
+		_, err := leaseoptions.HostWorker(info, c.hostname)
 		errs = append(errs, err)
 	case only && !workers.Has(n):
 		errs = append(errs, &lease.WorkerError{Pool: c.name, Worker: n, First: info.First, Last: info.Last})

@@ -9,7 +9,10 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/copied"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/remedy"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -69,7 +72,7 @@ func (e *exam) counting(across bool) (all []*config.Series) {
 func (e *exam) spread(ctx context.Context) {
 	for _, s := range e.counting(true) {
 		for _, url := range s.URLs {
-			check := fmt.Sprintf("series %s, %s", s.Name, fromurl.Redact(open.StoreText(url)))
+			check := fmt.Sprintf("series %s, %s", s.Name, fromurl.Redact(whichstore.Text(url)))
 			if err := partIn(ctx, s, url); err != nil {
 				f := failure(check, err)
 				f.Series = s
@@ -83,21 +86,21 @@ func (e *exam) spread(ctx context.Context) {
 
 // partIn returns what is wrong with one of the stores of a sequence. It makes no file.
 func partIn(ctx context.Context, s *config.Series, url string) error {
-	if path, ok := open.SqliteFile(url); ok && !remedy.IsFile(path) {
+	if path, ok := whichstore.File(url); ok && !remedy.IsFile(path) {
 		if f, err := sqlite.Inspect(path); err == nil && f.Sidecar == nil {
 			return &sequence.MissingError{Name: s.Name}
 		}
 	}
 	st, err := open.Store(ctx, url, nil)
 	if err != nil {
-		return open.AtStore(s, url, err)
+		return whichstore.At(s, url, err)
 	}
 	defer st.Close()
-	err = errors.Join(open.CheckSequences(ctx, st), open.CheckCounter(ctx, st, s, store.Durability{}))
+	err = errors.Join(copied.CheckSequences(ctx, st), countername.CheckCounter(ctx, st, s, store.Durability{}))
 	if err == nil {
 		err = standing(ctx, st, s)
 	}
-	return open.AtStore(s, url, err)
+	return whichstore.At(s, url, err)
 }
 
 // missing looks for the counters of firn.yaml that the store does not have. Those of
@@ -106,7 +109,7 @@ func (e *exam) missing(ctx context.Context, st store.Store, durability store.Dur
 	e.accepts = map[string]bool{}
 	for _, s := range e.counting(false) {
 		e.accepts[s.Name] = s.Options.Sequence.MayRepeat
-		err := open.CheckCounter(ctx, st, s, durability)
+		err := countername.CheckCounter(ctx, st, s, durability)
 		if err == nil && s.Kind == config.Document && !durability.Durable && !s.Options.Document.MayRepeat {
 			err = &document.LossyError{Series: s.Name, Why: durability.Why}
 		}
@@ -121,7 +124,7 @@ func (e *exam) missing(ctx context.Context, st store.Store, durability store.Dur
 // places checks whether the store's counters were made in it. Its pools are checked one by
 // one, and records that cannot be read are reported by records.
 func (e *exam) places(ctx context.Context, st store.Store) {
-	for _, check := range []func(context.Context, store.Store) error{open.CheckSequences, open.CheckDocuments} {
+	for _, check := range []func(context.Context, store.Store) error{copied.CheckSequences, copied.CheckDocuments} {
 		if err := check(ctx, st); err != nil && !errors.As(err, new(*store.FormatError)) {
 			e.fails("counters, store", err)
 		}

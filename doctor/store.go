@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/cause"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -20,7 +22,7 @@ const slowStore = time.Second
 func (e *exam) store(ctx context.Context) *fromurl.Store {
 	url, implicit := e.set.StoreURL().Text, ""
 	if url == "" {
-		path, err := open.DefaultStore()
+		path, err := whichstore.Default()
 		if err != nil {
 			e.fails("store", err)
 			return nil
@@ -28,7 +30,7 @@ func (e *exam) store(ctx context.Context) *fromurl.Store {
 		url, implicit = "sqlite:"+path, ", the implicit one: ids are unique among the processes of this user on this host"
 	}
 	e.url = url
-	if path, ok := open.SqliteFile(url); ok && !e.file(path, url) {
+	if path, ok := whichstore.File(url); ok && !e.file(path, url) {
 		return nil
 	}
 	s, err := open.Store(ctx, url, nil)
@@ -48,8 +50,8 @@ func (e *exam) store(ctx context.Context) *fromurl.Store {
 	if took > slowStore {
 		state, do = Warning, "check the load of the store, and the network"
 	}
-	var other *open.ElsewhereError
-	if errors.As(open.Elsewhere(ctx, s, open.ErrNoTable), &other) {
+	var other *cause.ElsewhereError
+	if errors.As(cause.Elsewhere(ctx, s, cause.ErrNoTable), &other) {
 		state, do = Warning, remedy.Elsewhere(other)
 	}
 	e.say(state, "store", do, "%s answers in %s%s", fromurl.Redact(url), took.Round(10*time.Microsecond), implicit)

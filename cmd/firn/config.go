@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 )
 
 func newConfig() *cobra.Command {
@@ -172,7 +172,7 @@ func printSettings(out io.Writer, all []config.Line, asJSON bool) error {
 
 // implicitText returns the URL of the default store, or the reason why there is no default store.
 func implicitText() string {
-	path, err := open.DefaultStore()
+	path, err := whichstore.Default()
 	if err != nil {
 		return "none: " + err.Error()
 	}

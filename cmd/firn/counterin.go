@@ -9,8 +9,10 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -18,13 +20,13 @@ import (
 // otherKind returns an error if the store has a counter of the series' name of another kind. Two
 // would hide each other: a name stands for one counter.
 func (d *drawing) otherKind(ctx context.Context, st store.Store) error {
-	there, err := open.CounterIn(ctx, st, d.Name)
+	there, err := countername.Counter(ctx, st, d.Name)
 	if err != nil || there == nil || there.Kind == d.Kind {
 		return err
 	}
 	f := ui.Failed("the store has a %s of the name %s already, and a name stands for one counter", there.Kind, d.Name)
 	if d.Listed {
-		return kindHints(f, &open.KindError{Name: d.Name, Want: d.Kind, Have: *there, Listed: true})
+		return kindHints(f, &countername.KindError{Name: d.Name, Want: d.Kind, Have: *there, Listed: true})
 	}
 	return f.HintOtherKind("to draw from the %s: firn next %s", there.Kind, phrase.ShellWord(d.Name)).
 		Hint("to have a %s, give it another name", d.Kind)
@@ -51,14 +53,14 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		return err
 	}
 	defer st.Close()
-	s.counter, err = open.CounterIn(ctx, st, name)
+	s.counter, err = countername.Counter(ctx, st, name)
 	switch {
 	case err != nil && s.Resumes(name):
 		return nil
 	case err != nil || s.counter != nil || one != nil || s.KindSaid():
 		return err
 	}
-	near, err := open.Misspelled(ctx, st, name)
+	near, err := countername.Misspelled(ctx, st, name)
 	switch {
 	case err != nil:
 		return err
@@ -66,7 +68,7 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		s.noCounter = true
 		return s.notLost(ctx, st, name)
 	}
-	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", fromurl.Redact(open.StoreText(s.StoreURL().Text)), name, near).
+	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name, near).
 		Hint("to draw from the counter: firn next %s", near).
 		Hint("to draw ids with a time all the same: firn next %s --kind flake", name)
 }
@@ -74,17 +76,17 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 // notLost returns an error if the store may have lost a counter of that name: an id
 // in place of its next number would be found too late.
 func (s *settings) notLost(ctx context.Context, st store.Store, name string) error {
-	lost, err := open.MayHaveLost(ctx, st)
+	lost, err := countername.MayHaveLost(ctx, st)
 	if err != nil || !lost {
 		return err
 	}
-	return maybeLost(fromurl.Redact(open.StoreText(s.StoreURL().Text)), name).
+	return maybeLost(fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name).
 		Hint("if %s has ids with a time: firn next %s --kind flake", name, phrase.ShellWord(name))
 }
 
 // maybeLost is the error of a name that no counter has of a store that may have lost some.
 func maybeLost(at, name string) *ui.Failure {
-	return lostNameHints(ui.Bad("%w", &open.LostNameError{Store: at, Name: name}), name)
+	return lostNameHints(ui.Bad("%w", &countername.LostNameError{Store: at, Name: name}), name)
 }
 
 // lostNameHints says how a counter that was lost is created again.
@@ -103,11 +105,11 @@ func (d *drawing) mayBeNew(cmd *cobra.Command, stores []store.Store) (claimed bo
 		}
 	}
 	for i, st := range stores {
-		there, err := open.CounterIn(cmd.Context(), st, d.Name)
+		there, err := countername.Counter(cmd.Context(), st, d.Name)
 		if err != nil || there != nil {
 			return false, err
 		}
-		switch lost, err := open.MayHaveLost(cmd.Context(), st); {
+		switch lost, err := countername.MayHaveLost(cmd.Context(), st); {
 		case err != nil:
 			return false, err
 		case !lost:
@@ -120,7 +122,7 @@ func (d *drawing) mayBeNew(cmd *cobra.Command, stores []store.Store) (claimed bo
 		if d.Kind == config.Document {
 			where = "--after TEXT, with TEXT the last one given out"
 		}
-		return false, ui.Bad("%w", &open.LostNameError{Store: fromurl.Redact(open.StoreText(d.URLs[i])), Name: d.Name}).
+		return false, ui.Bad("%w", &countername.LostNameError{Store: fromurl.Redact(whichstore.Text(d.URLs[i])), Name: d.Name}).
 			Hint("if it existed: %s %s", again, where).
 			Hint("only if it never existed: %s --new", again)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/doctor"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 )
 
@@ -105,7 +105,7 @@ func (p *findings) explain(f doctor.Finding) *ui.Failure {
 	case f.Series != nil:
 		err = (&drawing{f.Series, p.hints}).explain(err)
 	case f.Pool != nil:
-		err = poolFailure(err, poolPlace{url: open.StoreText(f.Pool.URL), from: f.Pool.From, file: f.Pool.File})
+		err = poolFailure(err, poolPlace{url: whichstore.Text(f.Pool.URL), from: f.Pool.From, file: f.Pool.File})
 	case errors.As(err, new(*store.OtherStoreError)):
 		err = poolTrouble(p.cmd, err)
 	default:

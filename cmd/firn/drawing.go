@@ -17,9 +17,11 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -124,7 +126,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		return nil, errors.Join(d.explain(err), closeStores())
 	}
 	if series.Began && d.Kind != config.Flake {
-		ui.PrintNote(errs, "created the %s %s in %s: a new counter; %s shows those that were there", d.Kind, d.Name, fromurl.Redact(open.StoreText(d.URLs[0])), d.hints.compose("firn series ls"))
+		ui.PrintNote(errs, "created the %s %s in %s: a new counter; %s shows those that were there", d.Kind, d.Name, fromurl.Redact(whichstore.Text(d.URLs[0])), d.hints.compose("firn series ls"))
 	}
 	out := &stream{source: ids, rate: plenty, close: func() error { return errors.Join(series.Close(), closeStores()) }}
 	switch {
@@ -159,7 +161,7 @@ func (d *drawing) openStores(ctx context.Context, made open.OnMade) ([]store.Sto
 	for _, url := range d.URLs {
 		s, err := open.Store(ctx, url, made)
 		if err != nil {
-			return nil, nil, errors.Join(d.explain(open.AtStore(d.Series, url, err)), closeAll())
+			return nil, nil, errors.Join(d.explain(whichstore.At(d.Series, url, err)), closeAll())
 		}
 		all, opened = append(all, s), append(opened, s)
 	}
@@ -194,7 +196,7 @@ func (d *drawing) explain(err error) error {
 	var other *document.DefinitionError
 	var used *document.EndError
 	var instance *document.InstanceError
-	var near *open.NearNameError
+	var near *countername.NearNameError
 	var overlap *document.OverlapError
 	var gone *open.NoStoreError
 	switch {
@@ -263,18 +265,18 @@ func hintMismatch(f *ui.Failure, e *sequence.MismatchError) *ui.Failure {
 // command without --store means: that one may be healthy, and to recover it stops its programs.
 func (d *drawing) recoverURL(err error) (url, note string) {
 	if len(d.URLs) == 1 {
-		return open.StoreText(d.URLs[0]), ""
+		return whichstore.Text(d.URLs[0]), ""
 	}
-	var placed *open.PlacedError
+	var placed *whichstore.PlacedError
 	var forgot *store.ForgotError
 	if errors.As(err, &placed) {
-		url = open.StoreText(placed.URL)
-	} else if errors.As(err, &forgot) && slices.ContainsFunc(d.URLs, func(u string) bool { return open.StoreText(u) == forgot.Store }) {
+		url = whichstore.Text(placed.URL)
+	} else if errors.As(err, &forgot) && slices.ContainsFunc(d.URLs, func(u string) bool { return whichstore.Text(u) == forgot.Store }) {
 		url = forgot.Store
 	}
 	switch {
 	case url == "":
-		return "URL", fmt.Sprintf("URL is the one of the stores of %s that has the problem: %s. To see which one: firn doctor", d.Name, open.StoresText(d.Series))
+		return "URL", fmt.Sprintf("URL is the one of the stores of %s that has the problem: %s. To see which one: firn doctor", d.Name, whichstore.Texts(d.Series))
 	case remedy.WithoutPassword(url) != url:
 		return "URL", fmt.Sprintf("URL is the store %s of %s, with its password, which is not shown", fromurl.Redact(url), d.Name)
 	}

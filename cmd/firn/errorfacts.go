@@ -5,8 +5,8 @@ import (
 	"maps"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -57,7 +57,7 @@ var errorFacts = []func(error) facts{
 	factsIf("series-ended", func(e *document.EndError) facts { return facts{"series": e.Series} }),
 	factsIf("series-may-be-lost", func(e *sequence.LostError) facts { return facts{"series": e.Name} }),
 	factsIf("series-may-be-lost", func(e *document.LostError) facts { return facts{"series": e.Series} }),
-	factsIf("series-may-be-lost", func(e *open.LostNameError) facts { return facts{"series": e.Name} }),
+	factsIf("series-may-be-lost", func(e *countername.LostNameError) facts { return facts{"series": e.Name} }),
 	factsIf("store-forgot", func(e *store.ForgotError) facts { return facts{"store": e.Store} }),
 	factsIf("store-is-a-copy", func(e *store.OtherStoreError) facts { return facts{"this_store": e.Have, "other_store": e.Want} }),
 	factsIf("config-faults", func(e *config.FaultsError) facts { return facts{"file": e.Path, "faults": len(e.Faults)} }),

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
+	"github.com/firn-id/firn/internal/cause"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 )
 
@@ -22,7 +24,7 @@ func shorterOutage(l *config.Leasing, limit time.Duration) string {
 func explainLease(l *config.Leasing, err error) error {
 	var f *ui.Failure
 	var option *lease.OptionError
-	var outage *open.LongOutageError
+	var outage *cause.LongOutageError
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
@@ -31,7 +33,7 @@ func explainLease(l *config.Leasing, err error) error {
 	case errors.As(err, &option):
 		return l.Faults(err)
 	}
-	if f := poolFailure(err, poolPlace{url: open.StoreText(l.URL), from: l.From, file: l.File, serves: l.Serves}); f != nil {
+	if f := poolFailure(err, poolPlace{url: whichstore.Text(l.URL), from: l.From, file: l.File, serves: l.Serves}); f != nil {
 		return f
 	}
 	return err
@@ -39,7 +41,7 @@ func explainLease(l *config.Leasing, err error) error {
 
 // elsewhereFirst puts the hint of an [*elsewhereError] before those that offer to create.
 func elsewhereFirst(err error, f *ui.Failure) *ui.Failure {
-	var e *open.ElsewhereError
+	var e *cause.ElsewhereError
 	if f == nil || !errors.As(err, &e) {
 		return f
 	}
@@ -51,7 +53,7 @@ func elsewhereFirst(err error, f *ui.Failure) *ui.Failure {
 }
 
 // wayOut says how a pool gets a worker that it does not have, as its store allows.
-func wayOut(e *open.RoomError, name string) string {
+func wayOut(e *beside.RoomError, name string) string {
 	switch other := e.Other; {
 	case e.Worker > e.Most:
 		return fmt.Sprintf("take one that it has: its layout has no worker above %d", e.Most)

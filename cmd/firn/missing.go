@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 )
@@ -41,7 +41,7 @@ func (d *drawing) missingOf(err error) *missing {
 		if len(names) > 0 || d.Across() {
 			return ""
 		}
-		return "if " + poolPlace{url: open.StoreText(d.URLs[0])}.other()
+		return "if " + poolPlace{url: whichstore.Text(d.URLs[0])}.other()
 	}
 	switch {
 	case errors.As(err, &noPool) && !noPool.Creating:
@@ -49,7 +49,7 @@ func (d *drawing) missingOf(err error) *missing {
 		return &missing{name: "pool " + noPool.Pool, create: "firn pool create " + pool, again: "firn pool ensure " + pool}
 	case errors.As(err, &noSequence):
 		return &missing{
-			other: other(noSequence.Names), partly: d.partly(), name: d.Name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence" + asNew(noSequence.MayBeLost), begins: open.FirstNumber(d.Series).String(),
+			other: other(noSequence.Names), partly: d.partly(), name: d.Name, nearest: noSequence.Nearest, create: "firn series create " + name + " --kind sequence" + asNew(noSequence.MayBeLost), begins: d.Series.FirstNumber().String(),
 			again: "firn series create " + name + " --kind sequence --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noDocument):

@@ -20,8 +20,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/variable"
 )
 
 // asOnTerminal has clients print what they print to a person, where no other program
@@ -171,7 +171,7 @@ func (a *addresses) listening(t *testing.T, text string) {
 		}
 		defer l.Close()
 		_, free, _ := net.SplitHostPort(l.Addr().String())
-		a.env = append(a.env, config.Prefix+name+"=127.0.0.1:"+free)
+		a.env = append(a.env, variable.Prefix+name+"=127.0.0.1:"+free)
 		a.in = append(a.in, replacement{regexp.MustCompile(`\b` + port + `\b`), free})
 		a.out = append(a.out, replacement{regexp.MustCompile(`\b` + free + `\b`), port})
 	}

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/variable"
 )
 
 var updatePages = flag.Bool("update", false, "write into the pages of docs what their commands print now")
@@ -175,7 +175,7 @@ func newShell(t *testing.T, home string, env []string) *shell {
 	sh.cmd.Dir, sh.cmd.Stdin, sh.cmd.Stdout, sh.cmd.Stderr = home, inR, outW, outW
 	sh.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, config.Prefix) && !strings.HasPrefix(v, "PG") {
+		if !strings.HasPrefix(v, variable.Prefix) && !strings.HasPrefix(v, "PG") {
 			sh.cmd.Env = append(sh.cmd.Env, v)
 		}
 	}

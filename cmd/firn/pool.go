@@ -14,10 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -171,7 +172,7 @@ func poolLineOf(i pool.Info) poolLine {
 func lookAtPool(ctx context.Context, s store.Store, name string) (poolLine, error) {
 	info, used, err := pool.Use(ctx, s, name, time.Now())
 	if err != nil {
-		return poolLine{}, open.Crowded(ctx, s, err, &config.LeaseOptions{})
+		return poolLine{}, beside.Crowded(ctx, s, err, &config.LeaseOptions{})
 	}
 	l := poolLineOf(info)
 	l.standing(used)
@@ -277,7 +278,7 @@ func (l *poolLine) startText() string {
 func secondsText(s float64) string { return phrase.Duration(time.Duration(s * float64(time.Second))) }
 
 // storeName is the store of the settings, as people see it.
-func (s *settings) storeName() string { return fromurl.Redact(open.StoreText(s.StoreURL().Text)) }
+func (s *settings) storeName() string { return fromurl.Redact(whichstore.Text(s.StoreURL().Text)) }
 
 // explainPool says what can be done about an error of package pool. Verb is the command
 // that has failed.

@@ -16,6 +16,8 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/beside"
+	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -131,7 +133,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := open.CheckPlace(ctx, s); err != nil {
+	if err := copied.Check(ctx, s); err != nil {
 		return explainPool(err, verb)
 	}
 	there, err := pool.Show(ctx, s, name)
@@ -206,22 +208,22 @@ func explainCreating(l *config.Leasing, ctx context.Context, s store.Store, err 
 	case errors.As(err, &exists):
 		return alreadyExists(l, exists, opts)
 	case errors.As(err, &remains):
-		return ui.Failed("%w", err).Hint("%s", ensureLost(l.Pool, open.LeftTo(ctx, s, l.Pool, opts.Layout), l.From))
+		return ui.Failed("%w", err).Hint("%s", ensureLost(l.Pool, beside.LeftTo(ctx, s, l.Pool, opts.Layout), l.From))
 	case errors.As(err, &overlap) && verb == "ensure":
-		if left := open.LeftTo(ctx, s, l.Pool, opts.Layout); left != "" && left != wanted(opts) {
+		if left := beside.LeftTo(ctx, s, l.Pool, opts.Layout); left != "" && left != wanted(opts) {
 			return ui.Failed("%w", ui.Rename(fmt.Sprintf("pool %q could repeat ids of pool %q: the layouts overlap and both would use workers %s", l.Pool, overlap.Other.Name, overlap.Same), err)).
 				Hint("pool %s was lost: the store has records of its workers. Create it with the workers that it had, which the other pools leave to it: firn pool ensure %s --workers %s", l.Pool, phrase.ShellWord(l.Pool), left)
 		}
 	}
 	if errors.As(err, &overlap) && opts.Workers == 0 && overlap.Layout != overlap.Other.Layout {
-		if e := open.CrowdedPool(ctx, s, l.Pool, opts.Layout); e != nil && e.Free == "" && e.InOther != nil {
+		if e := beside.CheckWhole(ctx, s, l.Pool, opts.Layout); e != nil && e.Free == "" && e.InOther != nil {
 			return ui.Failed("%w", err).Hint("%s", remedy.Beside(e, l.Pool, l.From))
 		}
 	}
 	if errors.As(err, &overlap) {
-		e := open.CrowdedBeside(ctx, s, l.Pool, opts)
+		e := beside.CheckOptions(ctx, s, l.Pool, opts)
 		if e != nil && !hasRoom(e) && overlap.Layout != overlap.Other.Layout {
-			e = open.CrowdedBeside(ctx, s, l.Pool, &pool.Options{Layout: overlap.Other.Layout, MayRepeat: opts.MayRepeat})
+			e = beside.CheckOptions(ctx, s, l.Pool, &pool.Options{Layout: overlap.Other.Layout, MayRepeat: opts.MayRepeat})
 		}
 		return overlapping(overlap, verb, e)
 	}
@@ -292,7 +294,7 @@ func alreadyThere(l *config.Leasing, ctx context.Context, set *settings, opts *p
 	}
 	defer s.Close()
 	info, err := pool.Show(ctx, s, l.Pool)
-	if err != nil || open.CheckPlace(ctx, s) != nil {
+	if err != nil || copied.Check(ctx, s) != nil {
 		return nil
 	}
 	return alreadyExists(l, &pool.ExistsError{Info: info}, opts)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -15,7 +15,7 @@ import (
 
 // overlapping says how two pools are kept from making equal ids. The room is what the other pools
 // leave to the new one; nil: that is not known.
-func overlapping(e *pool.OverlapError, verb string, room *open.CrowdedError) error {
+func overlapping(e *pool.OverlapError, verb string, room *beside.CrowdedError) error {
 	if f := notGivenUp(e, verb); f != nil {
 		return f
 	}
@@ -32,7 +32,7 @@ func overlapping(e *pool.OverlapError, verb string, room *open.CrowdedError) err
 }
 
 // mayRepeat is the claim for every pool that has one of the workers.
-func mayRepeat(e *pool.OverlapError, room *open.CrowdedError) string {
+func mayRepeat(e *pool.OverlapError, room *beside.CrowdedError) string {
 	all := []string{e.Other.Name}
 	if room != nil {
 		all = room.All
@@ -45,10 +45,10 @@ func mayRepeat(e *pool.OverlapError, room *open.CrowdedError) string {
 }
 
 // hasRoom reports whether a pool can have workers of its own beside the others.
-func hasRoom(e *open.CrowdedError) bool { return e.Free != "" || e.Leaving != "" || e.Big.Name != "" }
+func hasRoom(e *beside.CrowdedError) bool { return e.Free != "" || e.Leaving != "" || e.Big.Name != "" }
 
 // ownWorkers says how the new pool gets workers that no other pool has.
-func ownWorkers(e *pool.OverlapError, verb string, room *open.CrowdedError) string {
+func ownWorkers(e *pool.OverlapError, verb string, room *beside.CrowdedError) string {
 	if room == nil {
 		return ", or give each its own workers. To see which are taken: firn pool ls"
 	}
@@ -74,7 +74,7 @@ func ownWorkers(e *pool.OverlapError, verb string, room *open.CrowdedError) stri
 	case room.Leaving != "":
 		return fmt.Sprintf(", or take the workers that %s is giving up (%s, again until it succeeds; %s%s)", room.Other.Name, narrow(room.Other, remedy.Range(room.Other)), create(room.Leaving), why)
 	case room.Big.Name != "":
-		lower, upper := open.Halves(room.Big)
+		lower, upper := beside.Halves(room.Big)
 		if room.Big.Layout != room.Layout {
 			layout = " --layout " + phrase.ShellWord(layoutName(room.Big.Layout))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
@@ -61,7 +62,7 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 	info, err := pool.SetWorkers(ctx, s, name, o.Workers.First, o.Workers.Last)
 	if err != nil {
 		o.Ranged = true
-		return explainPool(open.Crowded(ctx, s, err, &o), "set")
+		return explainPool(beside.Crowded(ctx, s, err, &o), "set")
 	}
 	line := poolLineOf(info)
 	if wantsJSON(cmd) {

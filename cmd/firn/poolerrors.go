@@ -10,11 +10,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
+	"github.com/firn-id/firn/internal/cause"
+	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -39,16 +42,16 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	if errors.As(err, &f) {
 		return nil // somebody has said it already
 	}
-	var lost *open.LostPoolError
+	var lost *cause.LostPoolError
 	var remains *pool.RemainsError
 	var missing *lease.MissingPoolError
 	var early *lease.NotYetError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
-	var room *open.RoomError
+	var room *beside.RoomError
 	var other *store.OtherStoreError
 	if errors.As(err, &remains) { // of a store in a file, whose first pool would be made with it
-		err = &open.LostPoolError{MissingPoolError: &lease.MissingPoolError{Pool: remains.Pool}, Workers: remains.Workers}
+		err = &cause.LostPoolError{MissingPoolError: &lease.MissingPoolError{Pool: remains.Pool}, Workers: remains.Workers}
 	}
 	switch {
 	case errors.As(err, &lost):
@@ -129,9 +132,9 @@ func missingPool(err error, e *lease.MissingPoolError, at poolPlace) *ui.Failure
 	if at.looks && nearest.Name(e.Pool, e.Pools) != "" {
 		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". "))
 	}
-	var beside *open.CrowdedError
-	if errors.As(err, &beside) {
-		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", remedy.Beside(beside, e.Pool, at.from))
+	var crowded *beside.CrowdedError
+	if errors.As(err, &crowded) {
+		return ui.Failed("%w", ui.Rename(text, e)).Hint("%s", strings.TrimSuffix(use, ". ")).Hint("%s", remedy.Beside(crowded, e.Pool, at.from))
 	}
 	return ui.Failed("%w", ui.Rename(text, e)).HintAsking(
 		fmt.Sprintf("%sIf %q never existed: firn pool create %s. If this database was restored, or you are not sure: firn pool ensure %s%s", use, e.Pool, name, name, remedy.EnsureNote(at.from)),
@@ -155,7 +158,7 @@ func (p poolPlace) other() string {
 // outside says that a pool does not have a worker.
 func outside(err error, e *lease.WorkerError) string {
 	text := fmt.Sprintf("worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
-	var host *open.HostError
+	var host *leaseoptions.HostError
 	if errors.As(err, &host) {
 		return host.Error()
 	}
@@ -186,7 +189,7 @@ func poolTrouble(cmd *cobra.Command, err error) error {
 	}
 	at := poolPlace{looks: true}
 	if set, failed := loadSettings(cmd); failed == nil {
-		at.url = open.StoreText(set.StoreURL().Text)
+		at.url = whichstore.Text(set.StoreURL().Text)
 		at.from = set.origins(err)
 	}
 	if f := poolFailure(err, at); f != nil {

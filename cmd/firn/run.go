@@ -18,9 +18,13 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/cause"
+	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/variable"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -180,7 +184,7 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if err != nil {
 		return ui.Signalled(asked, noWorker(explainLease(o.leasing, err)))
 	}
-	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: open.StoreText(o.leasing.URL), grace: min(o.grace, held.Grace()-holdMargin)}
+	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: whichstore.Text(o.leasing.URL), grace: min(o.grace, held.Grace()-holdMargin)}
 	stop() // from now on signals are COMMAND's
 	status, err := h.run(ctx, path, signals)
 	if closeErr := held.Close(); closeErr != nil {
@@ -198,9 +202,9 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 // hold takes a worker. It waits for a pool whose ids start later, unless somebody says how
 // long to wait: whoever started this command would only start it again.
 func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (*lease.Worker, error) {
-	opts, err := open.ReadyLease(ctx, s, o.leasing, hostname)
+	opts, err := leaseoptions.Ready(ctx, s, o.leasing, hostname)
 	if err != nil {
-		return nil, open.LearnCause(ctx, s, o.leasing, err)
+		return nil, cause.Learn(ctx, s, o.leasing, err)
 	}
 	opts.Logger = ui.Warnings(errs)
 	if o.cmd.Flags().Changed("grace") {
@@ -212,7 +216,7 @@ func (o *holdOptions) hold(ctx context.Context, s store.Store, errs io.Writer) (
 		held, err := lease.Hold(ctx, s, &opts)
 		var early *lease.NotYetError
 		if !errors.As(err, &early) || limited && opts.Wait <= 1 {
-			return held, open.LearnCause(ctx, s, o.leasing, err)
+			return held, cause.Learn(ctx, s, o.leasing, err)
 		}
 		if !early.StartsAt.Equal(told) {
 			told = early.StartsAt
@@ -299,7 +303,7 @@ func noWorker(err error) error {
 func workerVariables(l firn.Layout, worker int64) map[string]string {
 	variables := map[string]string{}
 	set := func(name string, value int64) {
-		variables[config.Prefix+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
+		variables[variable.Prefix+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
 	}
 	set("worker", worker)
 	rest := l.Workers()

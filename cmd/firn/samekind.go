@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 )
@@ -22,7 +22,7 @@ func zoneKey(zone string) string {
 }
 
 // kindHints says what to write where the store has a counter of another kind.
-func kindHints(f *ui.Failure, e *open.KindError) *ui.Failure {
+func kindHints(f *ui.Failure, e *countername.KindError) *ui.Failure {
 	switch {
 	case !e.Listed:
 		return f.Hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", e.Name, e.Have.Kind)
@@ -37,7 +37,7 @@ func kindHints(f *ui.Failure, e *open.KindError) *ui.Failure {
 }
 
 // hintNear says what to do where a new counter is probably another one of the store.
-func (d *drawing) hintNear(f *ui.Failure, e *open.NearNameError) *ui.Failure {
+func (d *drawing) hintNear(f *ui.Failure, e *countername.NearNameError) *ui.Failure {
 	return d.hintName(f, e.Near).Hint("only if %s never existed: %s", d.Name, d.createCommand())
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
@@ -341,7 +341,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 	}
 	if !d.Across() {
 		return withStore(cmd, func(st store.Store) error {
-			if err := open.SameKind(cmd.Context(), st, d.Series); err != nil {
+			if err := countername.SameKind(cmd.Context(), st, d.Series); err != nil {
 				return d.explain(err)
 			}
 			return f(d, st)
@@ -362,7 +362,7 @@ func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) err
 // learnKind finds out the kind of a series that firn.yaml does not list. A store's part of a
 // sequence over several is changed as a sequence is.
 func (d *drawing) learnKind(ctx context.Context, s *settings, st store.Store) error {
-	there, err := open.CounterIn(ctx, st, d.Name)
+	there, err := countername.Counter(ctx, st, d.Name)
 	if err != nil {
 		return err
 	}
@@ -375,11 +375,11 @@ func (d *drawing) learnKind(ctx context.Context, s *settings, st store.Store) er
 
 // nowhere is the error of a series of which neither the store nor firn.yaml knows the kind.
 func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
-	near, err := open.Misspelled(ctx, st, d.Name)
+	near, err := countername.Misspelled(ctx, st, d.Name)
 	if err != nil {
 		return err
 	}
-	lost, err := open.MayHaveLost(ctx, st)
+	lost, err := countername.MayHaveLost(ctx, st)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,11 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/copied"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -204,7 +207,7 @@ func (d *drawing) isIn(ctx context.Context, url string) bool {
 		return false // opening it tells
 	}
 	defer st.Close()
-	there, err := open.CounterIn(ctx, st, d.Name)
+	there, err := countername.Counter(ctx, st, d.Name)
 	return err == nil && there != nil
 }
 
@@ -238,7 +241,7 @@ func (d *drawing) createIn(ctx context.Context, stores []store.Store) error {
 // is of another kind.
 func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 	for i, st := range stores {
-		if f := poolFailure(open.CheckPlace(ctx, st), poolPlace{url: open.StoreText(d.URLs[i])}); f != nil {
+		if f := poolFailure(copied.Check(ctx, st), poolPlace{url: whichstore.Text(d.URLs[i])}); f != nil {
 			return f
 		}
 		if err := d.otherKind(ctx, st); err != nil {
@@ -334,16 +337,16 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 		return false, err
 	}
 	for i, st := range stores {
-		there, err := open.CounterIn(ctx, st, d.Name)
+		there, err := countername.Counter(ctx, st, d.Name)
 		if err != nil || there != nil {
 			return false, err // of a sequence that one store of several has: to open it says what is wrong
 		}
-		lost, err := open.MayHaveLost(ctx, st)
+		lost, err := countername.MayHaveLost(ctx, st)
 		if err != nil {
 			return false, err
 		}
 		if lost {
-			return false, maybeLost(fromurl.Redact(open.StoreText(d.URLs[i])), d.Name).
+			return false, maybeLost(fromurl.Redact(whichstore.Text(d.URLs[i])), d.Name).
 				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
 		}
 	}

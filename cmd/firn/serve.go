@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/variable"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/daemon"
@@ -73,7 +74,7 @@ Where it listens is printed to standard output, what happens to standard error; 
 // any of them.
 func noPoolVariables() error {
 	for _, flag := range config.KeyNames(config.LeaseKeys) {
-		name := config.VariableName(flag)
+		name := variable.Name(flag)
 		if os.Getenv(name) == "" || !slices.Contains(variableNames(), name) {
 			continue
 		}
@@ -111,7 +112,7 @@ func (o *serveCommand) run(cmd *cobra.Command) error {
 	for _, v := range strayVariables(cmd.Root(), os.Environ()) {
 		log.Warn(v.text(), "do", v.do)
 	}
-	if os.Getenv(config.VariableName("keys")) != "" {
+	if os.Getenv(variable.Name("keys")) != "" {
 		log.Warn("firn serve does not read the variable FIRN_KEYS; it takes the keys of a public form from firn.yaml", "do", "public: { form: FORM, keys: FILE }, or keys: env:NAME")
 	}
 	ctx, stop := ui.UntilStopped(cmd.Context())

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server/daemon"
 	"github.com/firn-id/firn/store"
@@ -40,12 +41,12 @@ func (h hinter) serving(p daemon.Problem) string {
 	if !errors.As((&drawing{p.Series, h}).explain(err), &f) {
 		return ""
 	}
-	var lost *open.LostNameError
+	var lost *countername.LostNameError
 	if errors.As(err, &lost) {
 		f.Hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", lost.Name, lost.Name).
 			Hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
 	}
-	if errors.As(err, new(*open.KindError)) {
+	if errors.As(err, new(*countername.KindError)) {
 		f.Hint("then send SIGHUP to this server, or restart it")
 	}
 	var copied *sqlite.CopyError
@@ -187,9 +188,9 @@ func movedFailure(cmd *cobra.Command, e *daemon.MovedError) error {
 		where = ", with " + m.where
 	}
 	if !next.Across() { // whose stores are those of the config
-		flag = remedy.StoreFlag(open.StoreText(next.URLs[0]))
+		flag = remedy.StoreFlag(whichstore.Text(next.URLs[0]))
 	}
-	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, open.StoresText(next.Series), m.again, flag, where)
+	return f.Hint("only if %s is to be in %s from now on: stop every process that uses the other store, then: %s%s%s", what, whichstore.Texts(next.Series), m.again, flag, where)
 }
 
 // onlyFlakes refuses a --kind that does not say that a name is a flake which no counter has.

@@ -9,9 +9,12 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server/daemon"
 	"github.com/firn-id/firn/store"
@@ -83,11 +86,11 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 	var there *config.CounterError
 	var keys *config.KeysError
 	var none *open.NoStoreError
-	var implicit *open.DefaultStoreError
-	var other *open.RangeError
-	var host *open.HostNameError
-	var kind *open.KindError
-	var lost *open.LostNameError
+	var implicit *whichstore.DefaultStoreError
+	var other *leaseoptions.RangeError
+	var host *leaseoptions.HostNameError
+	var kind *countername.KindError
+	var lost *countername.LostNameError
 	var unused *daemon.UnusedError
 	f := ui.Bad("%w", err)
 	switch {
@@ -173,10 +176,10 @@ func noStoreFailure(err error, url string) *ui.Failure {
 		Hint("if your programs use another one, name that: two stores make the same ids. If its volume is not mounted, mount it").
 		Hint("%s", remedy.Backup(url)).
 		Hint("%s", remedy.LostForGood(url))
-	path, _ := open.SqliteFile(url)
+	path, _ := whichstore.File(url)
 	file, err := sqlite.Inspect(path)
 	var none *sqlite.MissingDirectoryError
-	if errors.As(err, &none) && url != open.StoreText("") { // the first id makes that of the default file
+	if errors.As(err, &none) && url != whichstore.Text("") { // the first id makes that of the default file
 		f.Hints = missingDirectory(none).Hints
 	} else if !errors.As(err, new(*store.ForgotError)) && file.Sidecar == nil { // the hidden file says that there was one
 		f.Hint("only if there never was one, the first id makes it: firn next --store %s", phrase.ShellWord(url))
@@ -185,7 +188,7 @@ func noStoreFailure(err error, url string) *ui.Failure {
 }
 
 // noDefault says how a store is named where there is no default one.
-func noDefault(err error, e *open.DefaultStoreError) *ui.Failure {
+func noDefault(err error, e *whichstore.DefaultStoreError) *ui.Failure {
 	f := ui.Failed("%w", ui.Rename(strings.Replace(err.Error(), "no store is named", "no --store given", 1), err))
 	if e.Variable != "" {
 		f.Code = ui.ExitUsage

@@ -96,7 +96,7 @@ func refusalHint(err error) string {
 	if do := check.AddressDo(err); do != "" {
 		return do + "; then run the same command again" + check.LostDo(err)
 	}
-	if errors.Is(err, topology.ErrNoCluster) || errors.Is(err, setup.ErrNoCluster) {
+	if errors.Is(err, topology.ErrNoCluster) || errors.Is(err, setup.ErrNoneInCluster) {
 		return "if no server is in a cluster yet: firn shard init --count N; else, to see which server is in none, and why: firn shard doctor"
 	}
 	if !errors.As(err, &of) || !errors.As(of.Err, &pg) {

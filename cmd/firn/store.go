@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 )
 
 // addStore adds --store.
@@ -63,7 +64,7 @@ func sayMade(errs io.Writer) open.OnMade {
 		} else {
 			ui.PrintNote(errs, "created %s: ids are unique among your programs that use this file", path)
 		}
-		if text := open.InContainer(path); text != "" {
+		if text := whichstore.InContainer(path); text != "" {
 			ui.PrintWarning(errs, "%s", text)
 		}
 	}

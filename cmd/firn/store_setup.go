@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -96,7 +97,7 @@ func setUpStore(ctx context.Context, url string, second bool, out, errs io.Write
 			InitSecond(ctx context.Context) (made bool, err error)
 		}](s)
 		if !ok {
-			return ui.Bad("--second is for a PostgreSQL database, and this store is %s", fromurl.Redact(open.StoreText(url))).Hint("leave --second out")
+			return ui.Bad("--second is for a PostgreSQL database, and this store is %s", fromurl.Redact(whichstore.Text(url))).Hint("leave --second out")
 		}
 		setUp = db.InitSecond
 	}
@@ -104,7 +105,7 @@ func setUpStore(ctx context.Context, url string, second bool, out, errs io.Write
 	if err != nil {
 		return err
 	}
-	line := setupLine{fromurl.Redact(open.StoreText(url)), created}
+	line := setupLine{fromurl.Redact(whichstore.Text(url)), created}
 	switch {
 	case asJSON:
 		return json.NewEncoder(out).Encode(line)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/recovery"
 	"github.com/firn-id/firn/shard/check"
@@ -103,13 +102,13 @@ func (r *recovering) load(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if r.url == "" {
-		path, err := open.DefaultStore()
+		path, err := whichstore.Default()
 		if err != nil {
 			return err
 		}
 		r.url, r.implicit = "sqlite:"+path, true
 	}
-	if path, ok := open.SqliteFile(r.url); ok {
+	if path, ok := whichstore.File(r.url); ok {
 		r.path = path
 	}
 	f := cmd.Flags().Lookup("outage")
@@ -247,76 +246,6 @@ func poolNames(c *recovery.Contents) []string {
 	return names
 }
 
-// explain says what will be done and what that means.
-func (r *recovering) explain(w io.Writer, p *recovery.Plan, now time.Time) error {
-	var b strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&b, "  - "+format+"\n", args...) }
-	fmt.Fprintf(&b, "%s is made safe after it lost writes:\n", fromurl.Redact(r.url))
-	say("every process that uses it must be stopped now: ids that one makes meanwhile may repeat")
-	if r.path != "" {
-		if err := r.explainFile(say); err != nil {
-			return err
-		}
-	} else if p.CopyOf != nil {
-		say("%s was made in another store, %s: if that one is in use, now or later, both make the same ids: then use that one, and do nothing here", p.CopyOf.What, p.CopyOf.Want)
-		say("only where this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache, both may be used")
-	}
-	why := fmt.Sprintf("%s, the longest outage budget that a process may have had (for so long a process may make ids while it does not reach the store), and %s of clock error. If a process had a longer budget: --outage", phrase.Duration(p.Pause-recovery.ClockError), phrase.Duration(recovery.ClockError))
-	until := now.Add(p.Pause).UTC().Format(time.RFC3339)
-	if p.HasPools() {
-		say("pools: %s. Every worker is taken from its process", phrase.List(poolNames(p.Contents)))
-		say("no ids for about %s, until %s: %s", phrase.Duration(p.Pause), until, why)
-	} else {
-		say("pools: none. The ids of a pool that is created now start at %s: %s", until, why)
-	}
-	if series := p.Series(); len(series) > 0 {
-		say("series: %s. Each leaves out %s, and continues at once", phrase.List(series), r.numbers.text(series))
-	}
-	say("a counter that the store has lost is not among its series: create it again, above its last number, before anything is started")
-	if given := givenSince(p.Contents); len(given) > 0 {
-		say("%s. %s", strings.Join(given, "; "), howFar)
-	}
-	for _, u := range p.UsedUp {
-		say("series %s has no number left %s: %s", u.Series, untilText(u), lastText(u))
-	}
-	return ui.PrintNote(w, "%s", strings.TrimSuffix(b.String(), "\n"))
-}
-
-// explainFile says what becomes of the file.
-func (r *recovering) explainFile(say func(string, ...any)) error {
-	switch fi, err := os.Stat(r.path); {
-	case err == nil:
-		say("the file there now, of %s and %s bytes, is taken for the store", phrase.Instant(fi.ModTime()), phrase.Count(fi.Size()))
-		say("if a copy of this file is in use elsewhere, now or later, both make the same ids: keep one, and remove the others")
-	case errors.Is(err, os.ErrNotExist):
-		say("there is no file: an empty one is made%s", r.withDirectory())
-		say("if the file is on a volume that is not mounted, mount it, and do nothing here")
-		say("if the file was moved, have every process use it where it is now, and make no other: both make the same ids")
-	default:
-		return err
-	}
-	return nil
-}
-
-// withDirectory says that the directory of the file is made too; "" where it is there.
-func (r *recovering) withDirectory() string {
-	if dir := filepath.Dir(r.path); !remedy.IsFile(dir) {
-		return ", and its directory " + dir
-	}
-	return ""
-}
-
-// A recoveredLine is the store, or a pool, as --json prints it.
-type recoveredLine struct {
-	Store    string   `json:"store,omitempty"`
-	Pool     string   `json:"pool,omitempty"`
-	StartsAt string   `json:"starts_at,omitempty"`
-	Workers  *int     `json:"workers_rewritten,omitempty"`
-	Then     []string `json:"then,omitempty"`
-
-	noPools bool // the store has none
-}
-
 // recover raises every counter, and starts all ids later.
 func (r *recovering) recover(ctx context.Context, p *recovery.Plan, out io.Writer, asJSON bool) error {
 	done, err := p.Run(ctx)
@@ -343,50 +272,6 @@ func (r *recovering) then(ctx context.Context, p *recovery.Plan) []string {
 	return all
 }
 
-func printRecovered(out io.Writer, lines []recoveredLine, asJSON bool) error {
-	enc := json.NewEncoder(out)
-	for _, l := range lines {
-		var err error
-		switch {
-		case asJSON:
-			err = enc.Encode(l)
-		case l.noPools:
-			_, err = fmt.Fprintf(out, "%s is safe again: it has no pool; the ids of one that is created now start at %s\n", l.Store, l.StartsAt)
-		case l.Store != "":
-			_, err = fmt.Fprintf(out, "%s is safe again: ids start at %s\n", l.Store, l.StartsAt)
-		default:
-			_, err = fmt.Fprintf(out, "pool %s: %s rewritten\n", l.Pool, phrase.Plural(*l.Workers, "record"))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// printThen prints what is to follow, and why.
-func printThen(out io.Writer, then []string, asJSON bool) error {
-	if asJSON {
-		return nil
-	}
-	for _, command := range then {
-		why := "the store has records of its workers, and not its own; it gets all workers of the layout, unless firn.yaml or the command names those that it had"
-		if strings.HasPrefix(command, "firn shard") {
-			why = "this database has shards, which were restored with it"
-		}
-		if _, err := fmt.Fprintf(out, "then: %s (%s)\n", command, why); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// An acceptedLine is a counter that belongs to another store now, as --json prints it.
-type acceptedLine struct {
-	Series string `json:"series"`
-	Kind   string `json:"kind"`
-}
-
 // move accepts that the pools and the counters are in this store now.
 func (r *recovering) move(ctx context.Context, cmd *cobra.Command, s store.Store, c *recovery.Contents) error {
 	err := ui.PrintNote(cmd.ErrOrStderr(), `%s is accepted as the place of its pools and counters:
@@ -411,28 +296,4 @@ func (r *recovering) move(ctx context.Context, cmd *cobra.Command, s store.Store
 		counters = append(counters, acceptedLine{in.Name, config.Document})
 	}
 	return printAccepted(cmd.OutOrStdout(), done.Pools, counters, wantsJSON(cmd))
-}
-
-func printAccepted(out io.Writer, pools []pool.Info, counters []acceptedLine, asJSON bool) error {
-	var errs []error
-	enc := json.NewEncoder(out)
-	say := func(line any, format string, args ...any) {
-		var err error
-		if asJSON {
-			err = enc.Encode(line)
-		} else {
-			_, err = fmt.Fprintf(out, format+"\n", args...)
-		}
-		errs = append(errs, err)
-	}
-	for _, info := range pools {
-		say(poolLineOf(info), "pool %s: belongs to this store now", info.Name)
-	}
-	for _, c := range counters {
-		say(c, "%s %s: belongs to this store now", c.Kind, c.Series)
-	}
-	if len(errs) == 0 && !asJSON {
-		say(nil, "every pool and counter belongs to this store now; no record had to be changed")
-	}
-	return errors.Join(errs...)
 }

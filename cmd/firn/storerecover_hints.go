@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
@@ -51,7 +51,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 		if err == nil {
 			url = set.StoreURL().Text
 		}
-		if path, err := open.DefaultStore(); url == "" && err == nil {
+		if path, err := whichstore.Default(); url == "" && err == nil {
 			url = "sqlite:" + path
 		}
 	}

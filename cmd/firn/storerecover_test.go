@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 )
@@ -167,7 +167,7 @@ func TestRecoverMovedFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != 0 {
 		t.Skip("there is no default file here: ", errs)
 	}
-	old, err := open.DefaultStore()
+	old, err := whichstore.Default()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/variable"
 )
 
 // The commands that lease a worker or say what a lease would be; and the first of
@@ -48,17 +48,17 @@ var readBy = map[string][]string{
 func variableOf(cmd *cobra.Command, flag string) (name string, ok bool) {
 	_, command, _ := strings.Cut(cmd.CommandPath(), " ")
 	commands, some := readBy[flag]
-	i := slices.IndexFunc(config.Variables, func(v config.Variable) bool { return v.Key == flag })
+	i := slices.IndexFunc(variable.All, func(v variable.Variable) bool { return v.Key == flag })
 	if i < 0 || some && !slices.Contains(commands, command) {
 		return "", false
 	}
-	return config.VariableName(flag), true
+	return variable.Name(flag), true
 }
 
 // variableNames are the names of all variables.
 func variableNames() []string {
 	var names []string
-	for _, v := range config.Variables {
+	for _, v := range variable.All {
 		names = append(names, v.Name())
 	}
 	return names
@@ -108,21 +108,21 @@ func (v strayVariable) text() string { return "firn does not read the variable "
 // command.
 func strayVariables(root *cobra.Command, environ []string) []strayVariable {
 	known, flags := variableNames(), flagVariables(root)
-	_, held := lookup(environ, config.VariableName("worker"))
+	_, held := lookup(environ, variable.Name("worker"))
 	var all []strayVariable
 	for _, one := range environ {
 		name, value, _ := strings.Cut(one, "=")
 		switch {
-		case !strings.HasPrefix(name, config.Prefix), slices.Contains(known, name),
-			name == config.VariableName("worker"), config.OfKubernetes(name), ofTests.MatchString(name),
+		case !strings.HasPrefix(name, variable.Prefix), slices.Contains(known, name),
+			name == variable.Name("worker"), variable.OfKubernetes(name), ofTests.MatchString(name),
 			held && digits.MatchString(value): // a worker field of the layout
 			continue
 		}
 		v := strayVariable{name: name}
 		if flag, ok := flags[name]; ok {
 			v.do = "only the flag --" + flag + " counts"
-		} else if config.MistypedStore(name) {
-			v.do = "is it " + config.VariableName("store") + "?"
+		} else if variable.MistypedStore(name) {
+			v.do = "is it " + variable.Name("store") + "?"
 		} else if best := nearest.Name(name, known); best != "" {
 			v.do = "is it " + best + "?"
 		}
@@ -151,7 +151,7 @@ func lookup(environ []string, name string) (value string, ok bool) {
 // flagVariables are the names that variables of all flags would have, with the flag.
 func flagVariables(cmd *cobra.Command) map[string]string {
 	all := map[string]string{}
-	add := func(f *pflag.Flag) { all[config.VariableName(f.Name)] = f.Name }
+	add := func(f *pflag.Flag) { all[variable.Name(f.Name)] = f.Name }
 	cmd.Flags().VisitAll(add)
 	cmd.PersistentFlags().VisitAll(add)
 	for _, c := range cmd.Commands() {
@@ -228,7 +228,7 @@ func variablesHelp() string {
 	for _, name := range variableNames() {
 		width = max(width, len(name))
 	}
-	for _, v := range config.Variables {
+	for _, v := range variable.All {
 		b.WriteString("  " + v.Name() + strings.Repeat(" ", width+3-len(v.Name())) + v.About + "\n")
 	}
 	return b.String()

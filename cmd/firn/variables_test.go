@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/variable"
 )
 
 // eachFlag calls f with each command and one of its own flags.
@@ -83,7 +83,7 @@ func TestOnlySettingsHaveVariables(t *testing.T) {
 			t.Errorf("--%s was not tried: it has a variable, or is no flag any more", claim)
 		}
 	}
-	if marked < len(config.Variables) {
+	if marked < len(variable.All) {
 		t.Errorf("%d flags have a variable", marked)
 	}
 }
@@ -104,7 +104,7 @@ func TestVariableTable(t *testing.T) {
 		}
 		types[name] = kind
 	})
-	for _, v := range config.Variables {
+	for _, v := range variable.All {
 		if len(have[v.Key]) == 0 {
 			t.Errorf("%s: no command has --%s", v.Name(), v.Key)
 		}
@@ -235,7 +235,7 @@ func TestVariablesDocumented(t *testing.T) {
 	}
 	var want strings.Builder
 	want.WriteString("| variable | flag | of | what |\n|---|---|---|---|\n")
-	for _, v := range config.Variables {
+	for _, v := range variable.All {
 		commands := "each command with the flag"
 		if readBy[v.Key] != nil {
 			commands = "`" + strings.Join(readBy[v.Key], "`, `") + "`"

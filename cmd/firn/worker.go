@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
@@ -103,7 +105,7 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 		return err
 	}
 	if err = f(s); err == nil {
-		warnOfCopy(cmd, s, open.StoreText(set.StoreURL().Text))
+		warnOfCopy(cmd, s, whichstore.Text(set.StoreURL().Text))
 	}
 	return errors.Join(err, s.Close())
 }
@@ -111,7 +113,7 @@ func withStore(cmd *cobra.Command, f func(store.Store) error) error {
 // warnOfCopy warns where a store is a copy of another, and says what to do.
 func warnOfCopy(cmd *cobra.Command, s store.Store, at string) {
 	var other *store.OtherStoreError
-	if err := open.CheckPlace(cmd.Context(), s); !errors.As(err, &other) {
+	if err := copied.Check(cmd.Context(), s); !errors.As(err, &other) {
 		return
 	}
 	f := otherStore(other, other, at)

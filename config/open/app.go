@@ -9,6 +9,8 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -137,7 +139,7 @@ func (a *App) chosen(ctx context.Context, name string) (*config.Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	there, err := CounterIn(ctx, st, name)
+	there, err := countername.Counter(ctx, st, name)
 	return choose(a.cfg, name, there, err)
 }
 
@@ -186,7 +188,7 @@ func (a *App) open(ctx context.Context, s *config.Series) (*Series, error) {
 	for _, url := range s.URLs {
 		st, err := a.storeOf(ctx, s, url)
 		if err != nil {
-			return nil, AtStore(s, url, err)
+			return nil, whichstore.At(s, url, err)
 		}
 		stores = append(stores, st)
 	}

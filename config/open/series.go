@@ -5,11 +5,13 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/cause"
+	"github.com/firn-id/firn/internal/copied"
+	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -105,12 +107,12 @@ func checkStores(ctx context.Context, d *config.Series, stores []store.Store) er
 		return nil
 	}
 	for i, s := range stores {
-		err := checkPools(ctx, s)
+		err := copied.CheckPools(ctx, s)
 		if err == nil {
-			err = SameKind(ctx, s, d)
+			err = countername.SameKind(ctx, s, d)
 		}
 		if err != nil {
-			return AtStore(d, d.URLs[i], err)
+			return whichstore.At(d, d.URLs[i], err)
 		}
 	}
 	return nil
@@ -124,13 +126,13 @@ func lacking(ctx context.Context, d *config.Series, st store.Store) error {
 		return err // such a store creates nothing
 	case d.Kind == config.Flake:
 		// The ids of a pool start late enough where the store says itself that it lost one.
-		if lost, err := MayHaveLost(ctx, st); err != nil || lost {
+		if lost, err := countername.MayHaveLost(ctx, st); err != nil || lost {
 			return err
 		}
 		_, err = pool.Show(ctx, st, d.Leasing.Pool)
-		return LearnCause(ctx, st, d.Leasing, err)
+		return cause.Learn(ctx, st, d.Leasing, err)
 	}
-	return CheckCounter(ctx, st, d, store.Durability{})
+	return countername.CheckCounter(ctx, st, d, store.Durability{})
 }
 
 // begins reports whether to open the series is to begin it, as in a file of this host: a name
@@ -151,92 +153,8 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 	if !errors.As(err, new(*document.MissingError)) && !errors.As(err, new(*sequence.MissingError)) {
 		return false, nil
 	}
-	if lost, err := MayHaveLost(ctx, stores[0]); err != nil || lost {
+	if lost, err := countername.MayHaveLost(ctx, stores[0]); err != nil || lost {
 		return true, err
 	}
-	return true, newName(ctx, stores[0], d)
-}
-
-// FirstNumber is what a counter gives first that begins now.
-func FirstNumber(d *config.Series) firn.ID {
-	return max(d.Options.Sequence.First, 1)
-}
-
-// A PlacedError is the error of one of the stores of a series that has several.
-type PlacedError struct {
-	URL string
-	err error
-}
-
-func (e *PlacedError) Error() string { return e.err.Error() }
-
-func (e *PlacedError) Unwrap() error { return e.err }
-
-// AtStore adds to an error of which store it is, where the series has several.
-func AtStore(d *config.Series, url string, err error) error {
-	if err == nil || len(d.URLs) == 1 {
-		return err
-	}
-	return &PlacedError{url, err}
-}
-
-// CheckCounter returns an error if a store lacks the counter and nobody is about to begin it, or has
-// it with other settings, so that to open it would be refused. It writes nothing.
-func CheckCounter(ctx context.Context, st store.Store, d *config.Series, durability store.Durability) error {
-	missing, err := fits(ctx, st, d)
-	if err != nil || !missing {
-		return err
-	}
-	lost, err := MayHaveLost(ctx, st)
-	if err != nil {
-		return err
-	}
-	var names []string
-	if d.Kind == config.Document {
-		all, failed := document.List(ctx, st)
-		for _, one := range all {
-			names = append(names, one.Name)
-		}
-		err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names), MayBeLost: lost})
-	} else {
-		all, failed := sequence.List(ctx, st)
-		for _, one := range all {
-			names = append(names, one.Name)
-		}
-		err = errors.Join(failed, &sequence.MissingError{Name: d.Name, Names: names, Nearest: nearest.Name(d.Name, names), MayBeLost: lost})
-	}
-	if !durability.NoticesLoss {
-		return Elsewhere(ctx, st, err)
-	}
-	// A file of this host begins its counters by itself, but not one that may have lost some.
-	if lost {
-		return err
-	}
-	if err := newName(ctx, st, d); err != nil || d.Kind != config.Document {
-		return err
-	}
-	return document.CheckNew(ctx, st, d.Name, &d.Options.Document)
-}
-
-// fits reports whether a store lacks the counter. If it has it, an error says which setting the
-// counter was created with, where the series has another.
-func fits(ctx context.Context, st store.Store, d *config.Series) (missing bool, err error) {
-	if d.Kind == config.Document {
-		in, err := document.Show(ctx, st, d.Name)
-		if err == nil {
-			err = d.Options.Document.Agrees(in)
-		}
-		if errors.As(err, new(*document.MissingError)) {
-			return true, nil
-		}
-		return false, err
-	}
-	in, err := sequence.Show(ctx, st, d.Name)
-	if err == nil && in.Err == nil {
-		err = d.Options.Sequence.Agrees(in)
-	}
-	if errors.As(err, new(*sequence.MissingError)) {
-		return true, nil
-	}
-	return false, err
+	return true, countername.CheckNew(ctx, stores[0], d)
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"os"
 
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -15,7 +15,7 @@ import (
 // Lost is what to do about a store that err says has lost something: text, unless the store is a
 // file that is not there, is empty, or was only moved away for a while.
 func Lost(err error, url, text string) []string {
-	path, ok := open.SqliteFile(url)
+	path, ok := whichstore.File(url)
 	switch {
 	case ok && !IsFile(path):
 		return NoFile(url, Backup(url))

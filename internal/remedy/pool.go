@@ -7,7 +7,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/beside"
+	"github.com/firn-id/firn/internal/cause"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/pool"
 )
@@ -38,7 +39,7 @@ func EnsureNote(from map[string]string) string {
 }
 
 // Beside says how a pool of that name can be had beside the others.
-func Beside(e *open.CrowdedError, name string, from map[string]string) string {
+func Beside(e *beside.CrowdedError, name string, from map[string]string) string {
 	word, text := phrase.ShellWord(name), fmt.Sprintf("with these settings %s could repeat ids of pool %s, which has workers %s. ", name, e.Other.Name, Range(e.Other))
 	workers, flag := e.Free, ""
 	var words []string
@@ -57,7 +58,7 @@ func Beside(e *open.CrowdedError, name string, from map[string]string) string {
 		workers = e.Leaving
 		text += fmt.Sprintf("Pool %s is giving up workers %s. First, until it says that it has: firn pool set %s --workers %s. Then, if ", e.Other.Name, e.Leaving, phrase.ShellWord(e.Other.Name), Range(e.Other))
 	case e.Big.Name != "":
-		lower, upper := open.Halves(e.Big)
+		lower, upper := beside.Halves(e.Big)
 		workers = upper.String()
 		if e.Big.Layout != e.Layout { // its workers are its own in every other layout
 			flag = " --layout " + phrase.ShellWord(layoutName(e.Big.Layout))
@@ -75,7 +76,7 @@ func Beside(e *open.CrowdedError, name string, from map[string]string) string {
 }
 
 // Elsewhere says where to look before anything is created.
-func Elsewhere(e *open.ElsewhereError) string {
+func Elsewhere(e *cause.ElsewhereError) string {
 	return fmt.Sprintf("the search_path here is %s, and there is no schema %s. If a name is mistyped, correct it, and create nothing", e.Path, strings.Join(e.Missing, ", "))
 }
 

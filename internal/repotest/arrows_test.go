@@ -58,27 +58,41 @@ var arrows = []rule{
 	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is
 	// read are the options of the packages that it imports, with their own checks and defaults;
 	// so server is below config, and knows nothing of firn.yaml.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term"}, third: []string{"go.yaml.in/yaml/v4"}},
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
 
-	{pkg: "config/open", ours: []string{".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block", "internal/dated", "internal/nearest", "internal/record", "internal/term"}},
+	// What it opens by the settings, and how: what a store says of it is in the packages below, which
+	// the command, doctor and the server ask too.
+	{pkg: "config/open", ours: []string{
+		".", "config", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "internal/block",
+		"internal/cause", "internal/copied", "internal/leaseoptions", "internal/countername", "internal/whichstore",
+	}},
+	// A setting and a store: each answers one question about both, and opens no store, lease or
+	// series. They are internal because a program has config/open, which asks them.
+	{pkg: "internal/whichstore", ours: []string{"config", "store/open", "store/sqlite", "internal/variable"}},
+	{pkg: "internal/copied", ours: []string{"store", "pool", "internal/block", "internal/dated", "internal/record", "internal/term"}},
+	{pkg: "internal/countername", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record"}},
+	{pkg: "internal/leaseoptions", ours: []string{"config", "store", "lease", "pool", "internal/term"}},
+	{pkg: "internal/beside", ours: []string{".", "config", "store", "lease", "pool", "internal/term"}},
+	{pkg: "internal/cause", ours: []string{"config", "store", "lease", "pool", "internal/beside", "internal/term"}},
 
 	// The engines of commands, for any program. Hints of errors are the command's.
 	{pkg: "recovery", ours: []string{"store", "pool", "sequence", "document", "internal/dated", "internal/record", "internal/term"}},
 	{pkg: "backfill", ours: []string{".", "store", "pool", "internal/phrase"}},
 	{pkg: "doctor", ours: []string{
 		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
-		"internal/block", "internal/dated", "internal/phrase", "internal/record", "internal/remedy", "internal/term",
+		"internal/beside", "internal/block", "internal/cause", "internal/copied", "internal/dated", "internal/leaseoptions", "internal/countername",
+		"internal/phrase", "internal/record", "internal/remedy", "internal/term", "internal/whichstore",
 	}, third: []string{"golang.org/x/sys/"}},
 	// Texts about pools, settings and stores, which the command and doctor have in common: it is
 	// internal because it is no interface, and not because it is low.
-	{pkg: "internal/remedy", ours: []string{".", "config", "config/open", "store", "store/open", "store/sqlite", "pool", "internal/phrase"}},
+	{pkg: "internal/remedy", ours: []string{".", "config", "store", "store/open", "store/sqlite", "pool", "internal/beside", "internal/cause", "internal/phrase", "internal/whichstore"}},
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase"}},
 	{pkg: "server/httpapi", ours: []string{".", "public", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
-		"server", "server/*", "internal/block", "internal/record", "internal/nearest", "internal/phrase",
+		"server", "server/*", "internal/block", "internal/countername", "internal/record", "internal/nearest", "internal/phrase", "internal/whichstore",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
@@ -95,12 +109,14 @@ var arrows = []rule{
 	{pkg: "cmd/firn", ours: []string{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
 		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
-		"internal/leash", "internal/nearest", "internal/phrase", "internal/picture", "internal/remedy", "internal/takeover", "internal/ui",
+		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/countername", "internal/nearest", "internal/phrase",
+		"internal/picture", "internal/remedy", "internal/takeover", "internal/ui", "internal/variable", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/picture", ours: []string{"."}},
 	{pkg: "internal/configfile"},
+	{pkg: "internal/variable"},
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
@@ -101,7 +101,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, n.stores.leave(u)) }()
-	if recovered, err = open.MayHaveLost(ctx, u.store); err != nil {
+	if recovered, err = countername.MayHaveLost(ctx, u.store); err != nil {
 		return nil, false, err
 	}
 	numbers, err := sequence.List(ctx, u.store)
@@ -212,12 +212,12 @@ func (n *storeNames) lookUp(name string) (c *config.Counter, near string, recove
 		return nil, "", false, err
 	}
 	defer n.stores.leave(u)
-	c, err = open.CounterIn(ctx, u.store, name)
+	c, err = countername.Counter(ctx, u.store, name)
 	if c != nil || err != nil {
 		return c, "", false, err
 	}
-	if near, err = open.Misspelled(ctx, u.store, name); err == nil {
-		recovered, err = open.MayHaveLost(ctx, u.store) // last: it may have happened meanwhile
+	if near, err = countername.Misspelled(ctx, u.store, name); err == nil {
+		recovered, err = countername.MayHaveLost(ctx, u.store) // last: it may have happened meanwhile
 	}
 	return nil, near, recovered, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -78,7 +79,7 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logge
 	for _, url := range d.URLs {
 		u, err := enter(ctx, url)
 		if err != nil {
-			return nil, open.AtStore(d.Series, url, err)
+			return nil, whichstore.At(d.Series, url, err)
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}
@@ -88,7 +89,7 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logge
 	}
 	now := d.flowing(series, users, stores)
 	if series.Began && d.Kind != config.Flake {
-		log.Info("created a new counter", "series", d.Name, "first", open.FirstNumber(d.Series), "store", d.storeText(), "hint", leftBehind)
+		log.Info("created a new counter", "series", d.Name, "first", d.Series.FirstNumber(), "store", d.storeText(), "hint", leftBehind)
 	} else if series.Began {
 		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText(), "hint", leftBehind)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/server"
 )
 
@@ -25,8 +25,8 @@ func (p *plan) hearFlakes(ctx context.Context, stores *sharedStores) (clash []*o
 		if err != nil {
 			break
 		}
-		err = errors.Join(open.SameKind(ctx, u.store, d.Series), stores.leave(u))
-		var other *open.KindError
+		err = errors.Join(countername.SameKind(ctx, u.store, d.Series), stores.leave(u))
+		var other *countername.KindError
 		if errors.As(err, &other) {
 			p.heard[d] = other
 			clash = append(clash, d)

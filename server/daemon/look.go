@@ -8,6 +8,8 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
@@ -40,12 +42,12 @@ func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 	for _, url := range d.URLs {
 		u, err := shared.enter(ctx, url)
 		if err != nil {
-			return open.AtStore(d.Series, url, err)
+			return whichstore.At(d.Series, url, err)
 		}
 		if d.Kind == config.Flake {
 			_, err = pool.Show(ctx, u.watched(), d.Leasing.Pool)
 		} else {
-			err = open.CheckCounter(ctx, u.watched(), d.Series, store.Durability{})
+			err = countername.CheckCounter(ctx, u.watched(), d.Series, store.Durability{})
 		}
 		if err == nil && d.Kind == config.Document {
 			err = d.given(ctx, u.watched())

@@ -3,7 +3,8 @@ package daemon
 import (
 	"slices"
 
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/whichstore"
 	fromurl "github.com/firn-id/firn/store/open"
 )
 
@@ -16,7 +17,7 @@ func (n *storeNames) mayBeLost() bool { return n.recovered && !n.flakesSaid }
 
 // lost is the error of such a name.
 func (n *storeNames) lost(name string) error {
-	return &open.LostNameError{Store: fromurl.Redact(open.StoreText(n.url)), Name: name}
+	return &countername.LostNameError{Store: fromurl.Redact(whichstore.Text(n.url)), Name: name}
 }
 
 // distrust has the server that runs give nothing by names that no counter has, before a reload

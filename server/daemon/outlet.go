@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/whichstore"
 )
 
 // An outlet is a series that a server gives from.
@@ -43,7 +43,7 @@ func withHint(hint string, attrs ...any) []any {
 }
 
 // storeText is the URL of the stores of the series, without secrets.
-func (d *outlet) storeText() string { return open.StoresText(d.Series) }
+func (d *outlet) storeText() string { return whichstore.Texts(d.Series) }
 
 // source is the pool or the counter that the outlet is of, whatever store it is in.
 func (d *outlet) source() string {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/server"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -133,7 +133,7 @@ func (p *plan) fixed(next *plan) error {
 
 // toldStore logs that a reload goes to another store, or to the same one by another URL.
 func (o *service) toldStore(was, is string) {
-	switch before, after := fromurl.Redact(open.StoreText(was)), fromurl.Redact(open.StoreText(is)); {
+	switch before, after := fromurl.Redact(whichstore.Text(was)), fromurl.Redact(whichstore.Text(is)); {
 	case was == is:
 	case before == after:
 		o.log.Info("the password of the store is another one now", "store", after)

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/firn-id/firn/config"
-	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/server"
 )
 
@@ -115,7 +115,7 @@ func (p *plan) serverOptions(all supplies, log *slog.Logger, warn func(string)) 
 		}
 		o.Others = func(name string) (*server.Series, error) {
 			err := p.names.flake(name)
-			if errors.As(err, new(*open.LostNameError)) {
+			if errors.As(err, new(*countername.LostNameError)) {
 				return d.serveWithheld(name, s, err, s.source), nil // its pool is in order
 			}
 			if err != nil {

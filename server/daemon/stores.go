@@ -12,6 +12,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
 )
@@ -57,7 +58,7 @@ type member struct {
 func newSharedStores(log *slog.Logger, advise func(Problem) string) *sharedStores {
 	made := func(path string, _ bool) {
 		log.Info("created the store: ids are unique among the programs that use this file", "file", path)
-		if text := open.InContainer(path); text != "" {
+		if text := whichstore.InContainer(path); text != "" {
 			log.Warn(text)
 		}
 	}
@@ -150,7 +151,7 @@ func (s *sharedStore) end(err error) {
 	if !s.err.CompareAndSwap(nil, &err) {
 		return
 	}
-	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", fromurl.Redact(open.StoreText(s.url)), "err", err, "hint", advice(s.advise, Problem{Store: open.StoreText(s.url), Err: err}))
+	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", fromurl.Redact(whichstore.Text(s.url)), "err", err, "hint", advice(s.advise, Problem{Store: whichstore.Text(s.url), Err: err}))
 	for _, m := range s.joined() {
 		if m.abandon != nil {
 			m.abandon(err)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
@@ -92,8 +92,8 @@ var troubles = []struct {
 	{isA[*document.LossyError], "the store can lose what it acknowledged"},
 	{isA[*sequence.MismatchError], "the store has it with other settings"},
 	{isA[*document.DefinitionError], "the store has it with other settings"},
-	{isA[*open.KindError], "the store has a counter of another kind by its name"},
-	{isA[*open.LostNameError], "the store may have lost a counter of that name"},
+	{isA[*countername.KindError], "the store has a counter of another kind by its name"},
+	{isA[*countername.LostNameError], "the store may have lost a counter of that name"},
 	{isA[*newCounterError], "a counter of that name is new, and the server has not opened it yet"},
 	{isA[*fromurl.URLError], "the server's settings name no store"},
 	{isA[*lease.FullError], "all workers of its pool are held"},

@@ -10,8 +10,8 @@ import (
 	"github.com/firn-id/firn/shard/internal/atonce"
 )
 
-// ErrNoCluster says that none of the servers is in a cluster.
-var ErrNoCluster = errors.New("shard: there is no cluster on these servers yet")
+// ErrNoneInCluster says that none of the servers is in a cluster.
+var ErrNoneInCluster = errors.New("shard: there is no cluster on these servers yet")
 
 // An Addition says what to do to add servers to a cluster.
 type Addition struct {
@@ -29,7 +29,7 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, ErrNoCluster
+		return nil, ErrNoneInCluster
 	}
 	if err := checkClocks(s.sites); err != nil {
 		return nil, err

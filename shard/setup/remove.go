@@ -28,7 +28,7 @@ func (s *Servers) Remove(name string) (*Removal, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, ErrNoCluster
+		return nil, ErrNoneInCluster
 	}
 	i := slices.IndexFunc(s.sites, func(t *site) bool { return t.server.Name == name })
 	if i < 0 {
@@ -57,7 +57,7 @@ func (s *Servers) RemoveGone(name string) (*Removal, error) {
 		return nil, err
 	}
 	if m == nil {
-		return nil, ErrNoCluster
+		return nil, ErrNoneInCluster
 	}
 	for _, missing := range m.Missing {
 		if missing != name {

@@ -1,4 +1,6 @@
-package open
+// Package beside says which workers a pool can have beside the other pools of its store, so that no
+// two of them repeat ids.
+package beside
 
 import (
 	"cmp"
@@ -70,28 +72,28 @@ func Crowded(ctx context.Context, s store.Store, err error, o *config.LeaseOptio
 	if !errors.As(err, &missing) || missing.Creating {
 		return err
 	}
-	if e := crowdedBy(poolsOf(ctx, s), missing.Pool, o); e != nil {
+	if e := check(poolsOf(ctx, s), missing.Pool, o); e != nil {
 		e.error = err
 		return e
 	}
 	return err
 }
 
-// CrowdedBeside returns nil if a pool of that name can be created with these options beside the
+// CheckOptions returns nil if a pool of that name can be created with these options beside the
 // others.
-func CrowdedBeside(ctx context.Context, s store.Store, name string, asked *pool.Options) *CrowdedError {
+func CheckOptions(ctx context.Context, s store.Store, name string, asked *pool.Options) *CrowdedError {
 	o := &config.LeaseOptions{Options: lease.Options{Layout: asked.Layout}}
 	if asked.Workers > 0 {
 		o.Workers, o.Ranged = term.Range{First: asked.First, Last: asked.First + asked.Workers - 1}, true
 	}
 	others := slices.DeleteFunc(poolsOf(ctx, s), func(p createdPool) bool { return slices.Contains(asked.MayRepeat, p.name) })
-	return crowdedBy(others, name, o)
+	return check(others, name, o)
 }
 
-// CrowdedPool returns nil if a pool of that name and layout can be created beside the others with
+// CheckWhole returns nil if a pool of that name and layout can be created beside the others with
 // every worker.
-func CrowdedPool(ctx context.Context, s store.Store, name string, layout firn.Layout) *CrowdedError {
-	return crowdedBy(poolsOf(ctx, s), name, &config.LeaseOptions{Options: lease.Options{Layout: layout}})
+func CheckWhole(ctx context.Context, s store.Store, name string, layout firn.Layout) *CrowdedError {
+	return check(poolsOf(ctx, s), name, &config.LeaseOptions{Options: lease.Options{Layout: layout}})
 }
 
 // poolsOf returns the pools of a store; none where it does not answer.
@@ -110,13 +112,13 @@ func poolsOf(ctx context.Context, s store.Store) []createdPool {
 	return createdPools(pools)
 }
 
-// CrowdedBy returns nil if a pool of these settings can be created beside those whose records
+// CheckRecords returns nil if a pool of these settings can be created beside those whose records
 // these are, by their names.
-func CrowdedBy(pools map[string]term.Pool, name string, o *config.LeaseOptions) *CrowdedError {
-	return crowdedBy(createdPools(pools), name, o)
+func CheckRecords(pools map[string]term.Pool, name string, o *config.LeaseOptions) *CrowdedError {
+	return check(createdPools(pools), name, o)
 }
 
-func crowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedError {
+func check(all []createdPool, name string, o *config.LeaseOptions) *CrowdedError {
 	l := o.Layout
 	if !l.IsValid() {
 		l = firn.Default()
@@ -154,7 +156,7 @@ func crowdedBy(all []createdPool, name string, o *config.LeaseOptions) *CrowdedE
 	}
 	free, some := gap(whole, taken)
 	if !some && o.Layout.IsValid() && e.Other.Layout != l {
-		same := crowdedBy(all, name, &config.LeaseOptions{Options: lease.Options{Layout: e.Other.Layout}})
+		same := check(all, name, &config.LeaseOptions{Options: lease.Options{Layout: e.Other.Layout}})
 		if same != nil && same.Free != "" {
 			e.InOther = same
 		}

@@ -1,4 +1,6 @@
-package open
+// Package countername looks up counters of a store by their names: which one has a name, what a store
+// that lacks one may have lost, and which name somebody meant. It writes nothing.
+package countername
 
 import (
 	"context"
@@ -14,9 +16,9 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// CounterIn returns the counter of that name, or nil if the store has none. A store
+// Counter returns the counter of that name, or nil if the store has none. A store
 // that does not answer is an error: an id is no substitute for a number.
-func CounterIn(ctx context.Context, st store.Store, name string) (*config.Counter, error) {
+func Counter(ctx context.Context, st store.Store, name string) (*config.Counter, error) {
 	numbers, err := sequence.Show(ctx, st, name)
 	var noNumbers *sequence.MissingError
 	switch {
@@ -78,9 +80,9 @@ func (e *NearNameError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*NearNameError) Retryable() bool { return false }
 
-// newName returns a [*NearNameError] where a series that is to be created in a file is probably
+// CheckNew returns a [*NearNameError] where a series that is to be created in a file is probably
 // another one of the store. Texts that could repeat, package document refuses by itself.
-func newName(ctx context.Context, st store.Store, d *config.Series) error {
+func CheckNew(ctx context.Context, st store.Store, d *config.Series) error {
 	names, err := counterNames(ctx, st)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func newName(ctx context.Context, st store.Store, d *config.Series) error {
 	if near == "" {
 		return nil
 	}
-	there, err := CounterIn(ctx, st, near)
+	there, err := Counter(ctx, st, near)
 	if err != nil {
 		return err
 	}
@@ -148,7 +150,7 @@ func (*KindError) Retryable() bool { return false }
 
 // SameKind returns an error if a store has a counter of the series' name and of another kind.
 func SameKind(ctx context.Context, st store.Store, d *config.Series) error {
-	there, err := CounterIn(ctx, st, d.Name)
+	there, err := Counter(ctx, st, d.Name)
 	if err != nil || there == nil || there.Kind == d.Kind && (there.Stores > 1) == d.Across() {
 		return err
 	}

@@ -1,4 +1,6 @@
-package open
+// Package copied tells whether a store is a copy of another: its pools and counters say in which
+// store they were made.
+package copied
 
 import (
 	"context"
@@ -11,10 +13,10 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// CheckPlace returns a [*store.OtherStoreError] where a pool or a counter of the store says
+// Check returns a [*store.OtherStoreError] where a pool or a counter of the store says
 // that it was made in another one.
-func CheckPlace(ctx context.Context, s store.Store) error {
-	for _, check := range []func(context.Context, store.Store) error{checkPools, CheckSequences, CheckDocuments} {
+func Check(ctx context.Context, s store.Store) error {
+	for _, check := range []func(context.Context, store.Store) error{CheckPools, CheckSequences, CheckDocuments} {
 		if err := check(ctx, s); err != nil {
 			return err
 		}
@@ -22,9 +24,9 @@ func CheckPlace(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// checkPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
+// CheckPools returns a [*store.OtherStoreError] where a pool of the store says that this one is
 // a copy. It reads every pool, and fails at one that it cannot read.
-func checkPools(ctx context.Context, s store.Store) error {
+func CheckPools(ctx context.Context, s store.Store) error {
 	if _, err := pool.List(ctx, s); err != nil {
 		return err
 	}
