@@ -1,13 +1,10 @@
 package lease
 
 import (
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/store"
 )
 
 // lastMinute is how long before ids end it is said once more.
@@ -109,14 +106,7 @@ func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
 	}
 }
 
-// recovery says how the store is made safe. Only a file tells its URL: a command without one would
-// be about the default file.
+// recovery says how the store is made safe.
 func recovery(err error, outage time.Duration) string {
-	url, which := "URL", ", with the URL of the store"
-	var forgot *store.ForgotError
-	if errors.As(err, &forgot) && strings.HasPrefix(forgot.Store, "sqlite:") {
-		url, which = "'"+strings.ReplaceAll(forgot.Store, "'", `'\''`)+"'", ""
-	}
-	return "stop all processes that use the store, then: firn store recover --store " + url +
-		term.LongerOutage(outage, "; add --numbers N if it has sequences or documents") + which
+	return term.Recovery(err, outage)
 }

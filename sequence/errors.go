@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
@@ -146,7 +147,7 @@ func nextStep(err error) string {
 	var other *store.OtherStoreError
 	var missing *MissingError
 	if errors.As(err, &forgot) || errors.As(err, &other) || errors.As(err, &missing) {
-		return "stop all processes that use the store, then: firn store recover --store URL --numbers N, with the URL of the store"
+		return record.Recovery(err, " --numbers N", " (add --outage if any process of a pool had an outage budget of more than 5 min)")
 	}
 	return "firn doctor --store URL, with the URL of the store, says what is wrong; the series issues again when a process opens it anew after that is mended"
 }

@@ -179,6 +179,12 @@ func (r *remote) become(instance string) {
 	r.promise.Instance = instance
 }
 
+func (r *remote) set(d store.Durability) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.promise = d
+}
+
 // Elsewhere than on an embedded store, a series has to be created.
 func TestNotThere(t *testing.T) {
 	st := &remote{Store: memory.New(), promise: store.Durability{Durable: true}}
@@ -317,6 +323,37 @@ func TestBecomesLossy(t *testing.T) {
 	s := begin(t, st, sequence.Options{MayRepeat: true}) // the store cannot tell its instance
 	next(t, s)
 	closeSeries(t, s)
+}
+
+// A series refuses while the store can lose writes, and continues when the store cannot any more:
+// nothing was lost, so that no recovery and no restart is needed.
+func TestLossyForATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &remote{Store: memory.New(), promise: store.Durability{Durable: true}}
+		if _, err := sequence.Create(ctx, st, "orders", &sequence.Options{Cache: 1}); err != nil {
+			t.Fatal(err)
+		}
+		s := begin(t, st, sequence.Options{})
+		defer closeSeries(t, s)
+		last := next(t, s)
+		st.set(store.Durability{Durable: false, Why: "a standby that is away", Instance: "a"})
+		time.Sleep(2 * time.Minute) // until the store is asked again
+		var lossy *sequence.LossyError
+		for refused := 0; refused < 2; {
+			switch id, err := s.Next(ctx); {
+			case err == nil && refused == 0 && id < last+100: // one that was in hand
+				last = id
+			case errors.As(err, &lossy) && lossy.Since:
+				refused++
+			default:
+				t.Fatalf("on a store that can forget: %d, %v", id, err)
+			}
+		}
+		st.set(store.Durability{Durable: true})
+		if id := next(t, s); id <= last {
+			t.Errorf("%d after %d", id, last)
+		}
+	})
 }
 
 // Strict: a call that begins after another has returned gets a larger number.

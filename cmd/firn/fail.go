@@ -58,9 +58,13 @@ func classify(err error) *ui.Failure {
 	var fresh *lease.FreshError
 	var away *lease.AwayError
 	var noDir *sqlite.MissingDirectoryError
+	var unfit *sqlite.UnfitFileError
 	switch {
 	case errors.As(err, &noDir):
 		return missingDirectory(noDir)
+	case errors.As(err, &unfit) && unfit.Directory:
+		return f.Hint("a directory at that path keeps the place of a file that was moved: leave the directory there, and give the new store: --store URL").
+			Hint("only if no file was ever at that path, for all processes of this host: --store %s", hostStore)
 	case errors.As(err, &full):
 		wait := time.Minute
 		if len(full.Holders) > 0 { // by when they fall free
@@ -81,7 +85,7 @@ func classify(err error) *ui.Failure {
 		return f.Hint("%s", remedy.WrongClock)
 	case errors.As(err, &fresh):
 		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
-	case errors.As(err, &away):
+	case errors.As(err, &away) && !away.SaysWhatToDo():
 		return f.Hint("check that the store runs and that this host reaches it")
 	}
 	return f

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,22 @@ func TestHintsOfADefaultFileOutOfReach(t *testing.T) {
 		text := refusedWith(t, args, "another file makes the same ids")
 		if strings.Contains(text, "--store sqlite:") {
 			t.Errorf("%q names another file: %s", args, text)
+		}
+	}
+}
+
+// A user whose home does not exist and cannot be made has no default file: the hint is that for a
+// user without a home.
+func TestHintsOfAHomeThatCannotBeMade(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT TESTED: only Linux has a directory in which nobody makes one")
+	}
+	emptyHome(t)
+	t.Setenv("HOME", "/proc/nonexistent")
+	for _, args := range [][]string{{"next"}, {"serve", "--resp", "off", "--http", "127.0.0.1:0"}, {"next", "orders", "--kind", "sequence"}} {
+		text := refusedWith(t, args, "cannot be made: mkdir /proc/nonexistent", nameStore)
+		if strings.Contains(text, "let this user enter") {
+			t.Errorf("%q: nobody can enter what is not there: %s", args, text)
 		}
 	}
 }

@@ -50,6 +50,12 @@ func TestServeAnyNameCounters(t *testing.T) {
 	if n, err := c.Incr(t.Context(), "late").Result(); err != nil || n != 1 {
 		t.Errorf("INCR late: %d, %v; want 1\n%s", n, err, s.log)
 	}
+	s.until("the log names the new counter", func() bool {
+		return strings.Contains(s.log.String(), `"msg":"new counters were found in the store","counters":["late"]`)
+	})
+	if strings.Contains(s.log.String(), reloaded) {
+		t.Errorf("nobody asked for a reload: %s", s.log)
+	}
 	create("series", "create", "later", "--kind", "sequence")
 	if code, text := s.do("POST", "/v1/series/later/next", ""); code != 200 || !strings.Contains(text, `"values":["1"]`) {
 		t.Errorf("POST later: %d %s", code, text)

@@ -194,7 +194,7 @@ func noDefault(err error, e *whichstore.DefaultStoreError) *ui.Failure {
 		f.Code = ui.ExitUsage
 		return f.Hint("give the store to all processes as FIRN_STORE=URL, or unset %s if this user's default file is the right store", e.Variable)
 	}
-	if e.Err != nil {
+	if e.Err != nil && !e.NoHome {
 		return f.Hint("let this user enter and write that directory: another file makes the same ids")
 	}
 	if e.Container == "" {

@@ -43,7 +43,10 @@ func TestMistypedSeriesOfAKind(t *testing.T) {
 	dir := emptyHome(t)
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
 	mustAll(t, "next orders --kind sequence", "next invoice --pattern INV-{6}", "next orders --kind sequence")
-	refusedWith(t, strings.Fields("next ordrs --kind sequence"), "to draw from the counter that is there: firn next orders", "firn series create ordrs --kind sequence")
+	text := refusedWith(t, strings.Fields("next ordrs --kind sequence"), "has a counter of nearly that name: orders", "to draw from the counter that is there: firn next orders", "firn series create ordrs --kind sequence")
+	if strings.Contains(text, "firn.yaml") {
+		t.Errorf("no firn.yaml is read: %s", text)
+	}
 	refusedWith(t, strings.Fields("next invoise --pattern INV-{6}"), "firn next invoice", "firn series create invoise --pattern 'INV-{6}' --may-repeat invoice")
 	refusedWith(t, strings.Fields("next invoise --pattern R-{6}"), "firn next invoice", "only if invoise never existed: firn series create invoise --pattern 'R-{6}'")
 	mustAll(t, "series create invoise --pattern R-{6}", "next invoise")

@@ -46,7 +46,8 @@ func Store(ctx context.Context, url string, made OnMade) (*open.Store, error) {
 	}
 	if implicit && made != nil {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, &whichstore.DefaultStoreError{Err: err}
+			_, there := os.Stat(filepath.Dir(path))
+			return nil, &whichstore.DefaultStoreError{Err: err, NoHome: errors.Is(there, fs.ErrNotExist)}
 		}
 	}
 	s, err := open.URL(ctx, url)

@@ -137,7 +137,7 @@ func (g Grant) Last() int64 { return g.First + (g.Count-1)*g.Stride }
 type State struct {
 	Have       Record           // as last read or acknowledged; zero before
 	Durability store.Durability // as last heard
-	Fails      int              // requests in a row that the store did not answer
+	Fails      int              // requests that failed since the store last did what it was asked
 	Err        error            // the last failure; with Over, why
 	Over       bool             // nothing more is granted
 	Returned   int64            // how many numbers were handed back
@@ -155,6 +155,8 @@ type State struct {
 	own      Own
 	want     Record // what the write under way, or in doubt, makes of the record
 	span     Span   // what it grants
+
+	unwritten bool // a write of the Take under way failed, and none was acknowledged since
 }
 
 // NewState returns the state before the first event. The seed spreads contenders;
@@ -218,7 +220,7 @@ func (s State) answered(r *Rules, now Now, a Answer) (State, Action) {
 	case a.Err != nil && !errors.Is(a.Err, store.ErrConflict):
 		return s.unanswered(a)
 	}
-	s.Fails, s.Err = 0, nil
+	s = s.heeded()
 	if a.Err != nil {
 		return s.conflicted(r)
 	}
@@ -235,6 +237,21 @@ func (s State) answered(r *Rules, now Now, a Answer) (State, Action) {
 		return s.heard(r, now, a.Durability)
 	}
 	panic("block: an answer, and nothing was asked")
+}
+
+// heeded takes note that the store answers. That a record can be read does not show that it
+// can be written: after a write has failed, nothing counts before one is acknowledged.
+func (s State) heeded() State {
+	if !s.unwritten {
+		s.Fails, s.Err = 0, nil
+	}
+	return s
+}
+
+// written takes note that the store carried out a write, or that none is wanted any more.
+func (s State) written() State {
+	s.unwritten = false
+	return s.heeded()
 }
 
 // begin starts a Take. Where the record is most likely as this process knows it,
@@ -285,7 +302,7 @@ func (s State) sleep(d time.Duration) (State, Action) {
 // done ends a Take.
 func (s State) done(g Grant, err error) (State, Action) {
 	s.goal, s.take, s.tries = ToRest, Take{}, 0
-	return s, Action{Grant: g, Err: err}
+	return s.written(), Action{Grant: g, Err: err}
 }
 
 // end is final.

@@ -1,6 +1,7 @@
 package block
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -63,7 +64,7 @@ func (s State) read(r *Rules, now Now, rec store.Record) (State, Action) {
 		return s.put(r, now)
 	}
 	if err := s.strange(r); err != nil {
-		return s.end(err)
+		return s.unfit(err)
 	}
 	return s.done(Grant{}, nil)
 }
@@ -105,7 +106,7 @@ func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
 		return s.end(err)
 	}
 	if err := s.strange(r); err != nil {
-		return s.end(err)
+		return s.unfit(err)
 	}
 	switch {
 	case s.under.For == ToLook:
@@ -117,6 +118,15 @@ func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
 	}
 	s.goal = ToRead
 	return s.next(r)
+}
+
+// unfit is what follows where the store may lack what was granted. Where it only can forget, and
+// nothing says that it did, nothing is granted until it cannot any more.
+func (s State) unfit(err error) (State, Action) {
+	if refused := new(Refusal); errors.As(err, &refused) {
+		return s.done(Grant{}, err)
+	}
+	return s.end(err)
 }
 
 // strange returns an error where the instance that answered last may lack what was

@@ -7,7 +7,7 @@ type Refusal struct {
 	Why       Reason
 	Max, Left int64  // of Ended: no number above Max is granted, and so many are left
 	Seen      string // of Lossy: what was seen of the store
-	Since     bool   // of Lossy: the store could not forget when the series was created; final
+	Since     bool   // of Lossy: the store could not forget when the series was created
 }
 
 // A Reason is why there are no numbers.

@@ -68,6 +68,7 @@ func (s *State) rate(now time.Time, n int64) float64 {
 
 // acknowledged: the record is what this process wrote, to begin or to grant, under version v.
 func (s State) acknowledged(r *Rules, now Now, v store.Version) (State, Action) {
+	s = s.written()
 	s.Have, s.version = s.want, v
 	begun := s.span.To == s.span.Above
 	if begun {
@@ -118,6 +119,7 @@ func (s State) unanswered(a Answer) (State, Action) {
 		return s.end(a.Err) // it is left at that: were it tried again, numbers of others might be handed back
 	}
 	if s.under.Op == record.Put {
+		s.unwritten = true
 		s.own = s.own.Unknown(s.span, a.Record.Version)
 	}
 	return s.sleep(min(50*time.Millisecond<<min(s.Fails-1, 6), 2*time.Second))

@@ -64,10 +64,17 @@ func Misspelled(ctx context.Context, st store.Store, name string) (string, error
 // A NearNameError says that a counter is not created in a file, because the file has a counter
 // of nearly that name, which firn.yaml does not list: one that was renamed or mistyped would
 // begin again at its first number.
-type NearNameError struct{ Name, Kind, Near string }
+type NearNameError struct {
+	Name, Kind, Near string
+	Listed           bool // firn.yaml lists Name
+}
 
 func (e *NearNameError) Error() string {
-	return fmt.Sprintf("the store has no %s %q, and has a counter of nearly that name, which firn.yaml does not list: %s", e.Kind, e.Name, e.Near)
+	which := ""
+	if e.Listed {
+		which = ", which firn.yaml does not list"
+	}
+	return fmt.Sprintf("the store has no %s %q, and has a counter of nearly that name%s: %s", e.Kind, e.Name, which, e.Near)
 }
 
 // Retryable is false; see firn.Retryable.
@@ -95,7 +102,7 @@ func CheckNew(ctx context.Context, st store.Store, d *config.Series) error {
 			return nil
 		}
 	}
-	return &NearNameError{d.Name, d.Kind, near}
+	return &NearNameError{Name: d.Name, Kind: d.Kind, Near: near, Listed: d.Listed}
 }
 
 // counterNames returns the names of all counters of a store.

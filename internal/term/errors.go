@@ -63,6 +63,12 @@ func (e *MissingPoolError) Reason() string {
 	return fmt.Sprintf("lease: the store has no pool %q", e.Pool)
 }
 
+// Recovery says how a store is made safe that has lost what it acknowledged, for a process with an
+// outage budget.
+func Recovery(err error, outage time.Duration) string {
+	return record.Recovery(err, LongerOutage(outage, "; add --numbers N if it has sequences or documents"), LongerOutage(outage, ""))
+}
+
 // LongerOutage ends a command that reckons how long earlier processes may issue ids, which is 5 min
 // unless the command says more: with the budget that this process has, if that is more, or else with
 // a note, to which more may be added.
@@ -206,7 +212,16 @@ type AwayError struct {
 }
 
 func (e *AwayError) Error() string {
+	if e.SaysWhatToDo() {
+		return e.Reason()
+	}
 	return e.Reason() + "; check that the store runs and that this host reaches it, and call again"
+}
+
+// SaysWhatToDo reports whether the store's own error says what to do.
+func (e *AwayError) SaysWhatToDo() bool {
+	var told interface{ SaysWhatToDo() bool }
+	return errors.As(e.Err, &told) && told.SaysWhatToDo()
 }
 
 // Reason is Error without what to do next.

@@ -8,6 +8,12 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
+// A fullDisk is an error that says what to do.
+type fullDisk struct{}
+
+func (fullDisk) Error() string      { return "the disk is full; free some space" }
+func (fullDisk) SaysWhatToDo() bool { return true }
+
 func TestErrorTexts(t *testing.T) {
 	clock := time.Date(2026, 11, 25, 18, 34, 16, 0, time.UTC)
 	for want, err := range map[string]error{
@@ -21,6 +27,7 @@ func TestErrorTexts(t *testing.T) {
 		},
 		`store: this host's clock (2026-11-25T19:34:17Z) is 1h0m1s ahead of the store's (2026-11-25T18:34:16Z), and at most 5s is safe: one of the two is wrong; set the one that is wrong, and call again`: &term.ClockError{Host: clock.Add(time.Hour + 1400*time.Millisecond), Store: clock, Skew: 5 * time.Second},
 		`lease: every request to the store failed for 5s: away; check that the store runs and that this host reaches it, and call again`:                                                                    &term.AwayError{Wait: 5 * time.Second, Err: errAway},
+		`lease: every request to the store failed for 5s: the disk is full; free some space`:                                                                                                                &term.AwayError{Wait: 5 * time.Second, Err: fullDisk{}},
 		`lease: worker 7 was not extended in time`: &term.LostError{Worker: 7, Late: true},
 		`lease: worker 7 was taken away`:           &term.LostError{Worker: 7},
 		`lease: worker 7 was taken by b`:           &term.LostError{Worker: 7, Name: "b"},

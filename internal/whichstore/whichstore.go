@@ -19,6 +19,7 @@ type DefaultStoreError struct {
 	Variable  string // that is set, and of which firn reads only the beginning, FIRN_STORE; "": none
 	Container string // what says that this is a container, each of which would have a file of its own; "": none
 	Err       error  // the directory of the file cannot be made; nil: this user has none
+	NoHome    bool   // with Err: no directory is there, so no file can be
 }
 
 func (e *DefaultStoreError) Error() string {

@@ -143,6 +143,21 @@ func (o *service) toldStore(was, is string) {
 	}
 }
 
+// toldCounters logs which counters of the store are served that were not before.
+func (o *service) toldCounters(before []*outlet) {
+	var found []string
+	for _, d := range o.plan.series {
+		if !slices.ContainsFunc(before, func(old *outlet) bool { return old.Name == d.Name }) {
+			found = append(found, d.Name)
+		}
+	}
+	if len(found) == 0 {
+		o.log.Info("the counters of the store were listed again", "series", len(o.plan.series))
+		return
+	}
+	o.log.Info("new counters were found in the store", "counters", found, "series", len(o.plan.series))
+}
+
 // told logs what came of a reload.
 func (o *service) told(err error) {
 	if err == nil {

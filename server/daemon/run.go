@@ -171,6 +171,8 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 	listing := time.NewTimer(mostPause)
 	defer listing.Stop()
 	var reloading chan error // nil: no reload is under way
+	var signalled bool       // somebody asked for it
+	var before []*outlet     // what was served before it
 	defer func() {
 		if reloading != nil {
 			<-reloading
@@ -194,13 +196,13 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 			o.learn(asked)
 		case <-again:
 			o.notify.reloading()
-			reloading = make(chan error, 1)
+			signalled, reloading = true, make(chan error, 1)
 			go func() { reloading <- o.reload(asked, true) }()
 		case <-relist:
-			reloading = make(chan error, 1)
+			signalled, before, reloading = false, o.plan.series, make(chan error, 1)
 			go func() { reloading <- o.reload(asked, false) }()
 		case <-unlisted:
-			reloading = make(chan error, 1)
+			signalled, before, reloading = false, o.plan.series, make(chan error, 1)
 			go func() { reloading <- o.listAgain(asked) }()
 		case err := <-reloading:
 			reloading = nil
@@ -208,7 +210,11 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 			if errors.Is(err, errUnlisted) {
 				continue
 			}
-			o.told(err)
+			if err == nil && !signalled {
+				o.toldCounters(before)
+			} else {
+				o.told(err)
+			}
 			o.notify.ready(o.status())
 		}
 	}

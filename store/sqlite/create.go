@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -108,9 +107,9 @@ func (at location) stat() (there bool, err error) {
 	case err != nil:
 		return false, err
 	case !fi.Mode().IsRegular():
-		return false, fmt.Errorf("is a %s, not a file", kind(fi.Mode()))
+		return false, &UnfitFileError{Path: at.given, Directory: fi.IsDir(), Why: fmt.Sprintf("is a %s, not a file", kind(fi.Mode()))}
 	case mountedAlone(at.file):
-		return false, errors.New("is mounted by itself, and what SQLite writes beside it would be on another file system; mount its directory")
+		return false, &UnfitFileError{Path: at.given, Why: "is mounted by itself, and what SQLite writes beside it would be on another file system; mount its directory"}
 	case links(fi) > 1:
 		err := at.onlyName()
 		return !missing(err), present(err)

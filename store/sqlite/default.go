@@ -31,10 +31,21 @@ func OpenDefault(ctx context.Context) (*Store, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("store/sqlite: the directory of this user's default file cannot be made; let this user enter and write it: another file makes the same ids (%w)", err)
+		return nil, fmt.Errorf("store/sqlite: the directory of this user's default file cannot be made; %s (%w)", withoutDirectory(filepath.Dir(path)), err)
 	}
 	return Open(ctx, path)
 }
+
+// withoutDirectory says what to do where the directory of the default file cannot be made.
+func withoutDirectory(dir string) string {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) { // so no file is there
+		return openAnother
+	}
+	return "let this user enter and write it: another file makes the same ids"
+}
+
+// openAnother is what a program does whose user has no default file.
+const openAnother = "Open one absolute path for all processes of this host, or use a store that is a server"
 
 // noneNamed returns an error if the environment or a config names a store.
 func noneNamed() error {
@@ -111,8 +122,7 @@ type NoDefaultError struct {
 
 func (e *NoDefaultError) Error() string {
 	if e.Container == "" {
-		return "store/sqlite: there is no default file, because this user has no home directory; " +
-			"Open one absolute path for all processes of this host, or use a store that is a server"
+		return "store/sqlite: there is no default file, because this user has no home directory; " + openAnother
 	}
 	return fmt.Sprintf("store/sqlite: there is no default file in a container (%s): each container would have its own, and make the same ids; "+
 		"use a store that is a server, by open.URL, or, only if all processes that make these ids are on this host, Open a file in a directory of the host that all of them mount", e.Container)

@@ -163,3 +163,15 @@ func TestDefaultBesideLink(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOpenDefaultWithoutAHome: where no directory is, and none can be made, no file can be.
+func TestOpenDefaultWithoutAHome(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT TESTED: only Linux has a directory in which nobody makes one")
+	}
+	t.Setenv("HOME", "/proc/nonexistent")
+	t.Chdir(t.TempDir())
+	if _, err := OpenDefault(t.Context()); err == nil || !strings.Contains(err.Error(), openAnother) {
+		t.Errorf("%v", err)
+	}
+}

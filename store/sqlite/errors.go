@@ -108,6 +108,20 @@ func (e *MissingDirectoryError) Error() string {
 // Unwrap returns what the operating system said.
 func (e *MissingDirectoryError) Unwrap() error { return e.cause }
 
+// An UnfitFileError says that what is at the path of a store cannot be its file. A directory may be
+// there on purpose: it keeps the place of a file that was moved, so that no program makes another
+// file there, and the same ids.
+type UnfitFileError struct {
+	Path      string // of the database
+	Directory bool   // a directory is there
+	Why       string
+}
+
+func (e *UnfitFileError) Error() string { return e.Why }
+
+// Retryable is false: somebody has to change what is at the path, or name another store; see firn.Retryable.
+func (*UnfitFileError) Retryable() bool { return false }
+
 func (at location) advice(err error) string {
 	switch code(err) {
 	case codes.SQLITE_BUSY, codes.SQLITE_PROTOCOL:
@@ -158,10 +172,26 @@ func (at location) refusal() string {
 			return "the file system is read-only; make it writable"
 		case errors.Is(err, os.ErrPermission):
 			if name == at.sidecar() {
-				return fmt.Sprintf("%s is read-only for this user, and tells whether the file was put back to an earlier state: give it the owner and group of %s, and as many rights", name, at.file)
+				return fmt.Sprintf("%s is read-only for this user, and tells whether the file was put back to an earlier state; give it the owner and group of %s, and as many rights. %s", name, at.file, at.sharing())
 			}
-			return fmt.Sprintf("%s is read-only for this user; make it writable: another file makes the same ids. Users share a file by a group that may write its directory, the file and %s", name, at.sidecar())
+			return fmt.Sprintf("%s is read-only for this user; make it writable: another file makes the same ids. %s", name, at.sharing())
 		}
 	}
 	return ""
+}
+
+// sharing is how users share the store: all that they have to be able to write, in one command.
+// A directory that keeps its group gives it to the journals that SQLite makes.
+func (at location) sharing() string {
+	dir, files := phrase.ShellWord(filepath.Dir(at.file)), ""
+	for _, name := range append([]string{at.file, at.sidecar()}, at.journals()...) {
+		if _, err := os.Lstat(name); !missing(err) {
+			files += " " + phrase.ShellWord(name)
+		}
+	}
+	command := "chgrp GROUP " + dir + files + " && chmod g+rwxs " + dir
+	if files != "" {
+		command += " && chmod 660" + files
+	}
+	return "Users share a file by a GROUP that all of them are in and that may write the directory, the file and the hidden file. Its owner, or root, types: " + command
 }

@@ -223,7 +223,7 @@ func TestPermissions(t *testing.T) {
 
 	for _, mode := range []os.FileMode{0o400, 0} {
 		chmod(path, mode)
-		says(t, openError(path), path, path+" is read-only for this user")
+		says(t, openError(path), path, path+" is read-only for this user", "chgrp GROUP "+dir+" "+path+" "+at.sidecar()+" && chmod g+rwxs "+dir+" && chmod 660 "+path+" "+at.sidecar())
 	}
 	chmod(path, 0o600)
 	chmod(at.sidecar(), 0)
@@ -233,7 +233,7 @@ func TestPermissions(t *testing.T) {
 	chmod(at.sidecar(), 0o600)
 
 	chmod(dir, 0o500)
-	says(t, openError(path), path, dir+" is read-only for this user")
+	says(t, openError(path), path, dir+" is read-only for this user", "chgrp GROUP "+dir+" "+path+" "+at.sidecar())
 	says(t, openError(beside(path, "new.db")), "new.db", dir+" is read-only for this user")
 	chmod(dir, 0)
 	says(t, openError(path), path, "permission denied")

@@ -4,6 +4,7 @@ package advice
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/firn-id/firn/store"
 )
@@ -11,7 +12,7 @@ import (
 // An Error prints where something failed, what to do about it, and the cause.
 type Error struct {
 	Where  string // the store's package, and which store: "redis: key firn"
-	Advice string // empty means that nothing is known to do
+	Advice string // what is wrong and, after a semicolon, what to do; empty means that nothing is known
 	Err    error
 	Cause  string // of Err, where that says it badly; empty means its own text
 	Denied bool   // the user lacks a right: the error is store.ErrDenied
@@ -29,6 +30,9 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// SaysWhatToDo reports whether the error says what to do, and not only what is wrong.
+func (e *Error) SaysWhatToDo() bool { return strings.Contains(e.Advice, ";") }
 
 // Is reports that a user who lacks a right is denied.
 func (e *Error) Is(target error) bool { return e.Denied && target == store.ErrDenied }
