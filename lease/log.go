@@ -93,7 +93,7 @@ func (k *keeper) tellFile(p *holder.Process) {
 	k.told.marked = p.FileErr != nil
 }
 
-// tellWait logs a long wait for the first id of all, when it begins: until it is nearly over
+// tellWait tells of a long wait for the first id of all, when it begins: until it is nearly over
 // nothing is granted.
 func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
 	told := k.told.waits
@@ -106,6 +106,9 @@ func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
 			why = "the store can lose writes: " + p.Term.Why()
 		}
 		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
+		if k.options.Waiting != nil {
+			k.options.Waiting(now.StartsAt, why)
+		}
 	}
 }
 
