@@ -76,13 +76,23 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	case !p.Begun && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
 	case s.Phase == term.Lost && k.options.foreign: // Worker.Err says so
 	case s.Phase == term.Lost:
-		log.Warn("lost the worker; leasing another", "err", now.Err)
+		log.Warn("lost the worker; leasing another", k.lossOf(now.Err)...)
 	case s.Phase == term.Refused:
 		log.Error("cannot lease a worker; trying again", "err", now.Err)
 	case s.Phase == term.Forgotten:
 		log.Error("ids ended, and do not resume by themselves", "err", now.Err, "hint", recovery(now.Err, k.options.Outage))
 	}
 	k.told.kind = kind
+}
+
+// lossOf says why a worker was lost. After a failover that lost writes the store may have an earlier
+// term of this very process.
+func (k *keeper) lossOf(err error) []any {
+	var lost *term.LostError
+	if errors.As(err, &lost) && lost.Name == k.options.Name {
+		return []any{"err", err, "note", "that is the name of this process: the store has another term of it, as after a failover that lost its last writes, or a second process has the same name"}
+	}
+	return []any{"err", err}
 }
 
 // tellFile logs once that the mark cannot be raised.
