@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"time"
 
 	"github.com/firn-id/firn/internal/holder"
@@ -73,13 +74,23 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	case !p.Begun && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
 	case s.Phase == term.Lost && k.options.foreign: // Worker.Err says so
 	case s.Phase == term.Lost:
-		log.Warn("lost the worker; leasing another", "err", now.Err)
+		log.Warn("lost the worker; leasing another", k.lossOf(now.Err)...)
 	case s.Phase == term.Refused:
 		log.Error("cannot lease a worker; trying again", "err", now.Err)
 	case s.Phase == term.Forgotten:
 		log.Error("ids ended, and do not resume by themselves", "err", now.Err, "hint", recovery(now.Err, k.options.Outage))
 	}
 	k.told.kind = kind
+}
+
+// lossOf says why a worker was lost. After a failover that lost writes the store may have an earlier
+// term of this very process.
+func (k *keeper) lossOf(err error) []any {
+	var lost *term.LostError
+	if errors.As(err, &lost) && lost.Name == k.options.Name {
+		return []any{"err", err, "note", "that is the name of this process: the store has another term of it, as after a failover that lost its last writes, or a second process has the same name"}
+	}
+	return []any{"err", err}
 }
 
 // tellFile logs once that the mark cannot be raised.
@@ -90,7 +101,7 @@ func (k *keeper) tellFile(p *holder.Process) {
 	k.told.marked = p.FileErr != nil
 }
 
-// tellWait logs a long wait for the first id of all, when it begins: until it is nearly over
+// tellWait tells of a long wait for the first id of all, when it begins: until it is nearly over
 // nothing is granted.
 func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
 	told := k.told.waits
@@ -103,6 +114,9 @@ func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
 			why = "the store can lose writes: " + p.Term.Why()
 		}
 		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
+		if k.options.Waiting != nil {
+			k.options.Waiting(now.StartsAt, why)
+		}
 	}
 }
 

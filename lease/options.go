@@ -66,6 +66,12 @@ type Options struct {
 	// means 5 s.
 	Wait time.Duration
 
+	// Waiting is called when Open has a worker and waits for more than a second until its first id
+	// can be issued, as on each start on a store that can lose writes. Why is the reason in words.
+	// With several lanes it is called once for each, from several goroutines. It must not block.
+	// Nil means that it is not called. The log says the same.
+	Waiting func(startsAt time.Time, why string)
+
 	// Grace is how long before the end of its grant a [Worker] says that the program which
 	// uses it has to stop: the time that the program needs for that. Only [Hold] uses it. Zero
 	// means 3 s, or half of the outage budget where that is less. [MostGrace] is the most: on a

@@ -211,6 +211,9 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &forgot) && d.Across() && strings.HasSuffix(forgot.What, " stores have no record of it"):
 		return f.Hint("%s", d.partly()).Hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
+		if forgot == nil {
+			addHints(f, remedy.Restarted(url))
+		}
 		addHints(f, remedy.Counter(err, url, forgot == nil))
 		if note != "" {
 			f.Hint("%s", note)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +50,6 @@ func classify(err error) *ui.Failure {
 		return f
 	}
 	f := ui.Failed("%w", ui.Rename(phrase.Reason(err), err))
-	var full *lease.FullError
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *lease.ClockError
@@ -65,16 +63,6 @@ func classify(err error) *ui.Failure {
 	case errors.As(err, &unfit) && unfit.Directory:
 		return f.Hint("a directory at that path keeps the place of a file that was moved: leave the directory there, and give the new store: --store URL").
 			Hint("only if no file was ever at that path, for all processes of this host: --store %s", hostStore)
-	case errors.As(err, &full):
-		wait := time.Minute
-		if len(full.Holders) > 0 { // by when they fall free
-			wait = max(wait, full.Holders[0].Free.Truncate(10*time.Second)+10*time.Second)
-		}
-		f.Hint("to see who holds them: firn worker ls; to wait until one falls free: --wait %s", phrase.Duration(wait))
-		if full.Reserved != "" {
-			f.Hint("to see what the change of the pool's workers waits for: firn pool show %s", phrase.ShellWord(full.Pool))
-		}
-		return f
 	case errors.As(err, &ended):
 		f.Code = ui.ExitUsage
 		return f.Hint("to see when each layout ends: firn layout ls")

@@ -140,7 +140,7 @@ func TestFullPoolThatIsNarrowed(t *testing.T) {
 	refusedWith(t, []string{"pool", "set", "--workers", "0-5", "--store", url})
 	text := refusedWith(t, []string{"next", "--store", url}, "none of the 6 workers", "is changing the workers of the pool: until that ends, it leases only these 6 of workers 0-10",
 		"firn pool show default --store "+url)
-	_, wait, _ := strings.Cut(text, "to wait until one falls free: --wait ")
+	_, wait, _ := strings.Cut(text, "to wait for its worker: --wait ")
 	wait, _, _ = strings.Cut(wait, "\n")
 	if d, err := time.ParseDuration(wait); err != nil || d < time.Minute {
 		t.Errorf("--wait %s, %v:\n%s", wait, err, text)

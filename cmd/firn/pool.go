@@ -285,15 +285,12 @@ func (s *settings) storeName() string { return fromurl.Redact(whichstore.Text(s.
 func explainPool(err error, verb string) error {
 	var f *ui.Failure
 	var overlap *pool.OverlapError
-	var inUse *pool.InUseError
 	var option *pool.OptionError
 	switch {
 	case err == nil || errors.As(err, &f):
 		return err
 	case errors.As(err, &overlap):
 		return overlapping(overlap, verb, nil)
-	case errors.As(err, &inUse):
-		return stillInUse(inUse)
 	case errors.As(err, &option):
 		return ui.Bad("--%w", ui.Rename(phrase.WithoutPackage(err.Error()), err))
 	case errors.Is(err, pool.ErrBusy):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/beside"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
 )
@@ -59,7 +61,12 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	before, _ := pool.Show(ctx, s, name) // SetWorkers has the error
 	info, err := pool.SetWorkers(ctx, s, name, o.Workers.First, o.Workers.Last)
+	var inUse *pool.InUseError
+	if errors.As(err, &inUse) {
+		return stillInUse(inUse, before, info, o.Workers.String())
+	}
 	if err != nil {
 		o.Ranged = true
 		return explainPool(beside.Crowded(ctx, s, err, &o), "set")
@@ -72,14 +79,18 @@ func setPool(cmd *cobra.Command, args []string) (err error) {
 	return err
 }
 
-// stillInUse says who keeps a pool from giving up a worker, and what to do.
-func stillInUse(e *pool.InUseError) error {
-	f := ui.Failed("%w", e)
+// stillInUse says who keeps a pool from giving up a worker, what has changed already, how that ends
+// and how it is taken back. Want is the range that the pool is to have.
+func stillInUse(e *pool.InUseError, before, now pool.Info, want string) error {
+	word := phrase.ShellWord(e.Pool)
+	finish := fmt.Sprintf("firn pool set %s --workers %s", word, want)
+	f := ui.Failed("%w", e).
+		Hint("the pool has changed in part: it leases only workers %s from now on, and reserves %s", remedy.Range(now), now.GivingUp)
 	if e.Name != "" {
-		f = f.Hint("no process takes a worker that goes out from now on. When %s has ended, run this again; if it died: firn worker release %d --pool %s", e.Name, e.Worker, phrase.ShellWord(e.Pool))
+		f.Hint("to finish it when %s, and every other process with a worker that goes out, has ended: %s", e.Name, finish).
+			Hint("only if %s died, before that: firn worker release %d --pool %s", e.Name, e.Worker, word)
+	} else {
+		f.Hint("to finish it at %s: %s", e.Until.UTC().Format(time.RFC3339), finish)
 	}
-	if !e.Until.IsZero() {
-		f = f.Hint("run this again at %s", e.Until.UTC().Format(time.RFC3339))
-	}
-	return f
+	return f.Hint("to take the change back: firn pool set %s --workers %s", word, cmp.Or(before.GivingUp, remedy.Range(before)))
 }

@@ -46,6 +46,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	var remains *pool.RemainsError
 	var missing *lease.MissingPoolError
 	var early *lease.NotYetError
+	var full *lease.FullError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
 	var room *beside.RoomError
@@ -64,6 +65,8 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then: for its outage budget a process makes ids while it does not reach the store",
 			early.Pool, early.StartsAt.UTC().Format(time.RFC3339))
 		return ui.Failed("%w", ui.Rename(text, err)).HintFlag("wait", "to wait until then: --wait %s", phrase.Duration(left))
+	case errors.As(err, &full):
+		return fullPool(err, full, at.from)
 	case errors.As(err, &layout):
 		return ui.Bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
 			Hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", remedy.Setting(at.from, "layout"))
@@ -82,12 +85,12 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 
 // ensureLost says how a pool is created that was lost, with the workers that are left to it.
 func ensureLost(name, left string, from map[string]string) string {
-	flag := ""
+	flag, note := "", ""
 	if left != "" {
-		flag = " --workers " + left
+		flag, note = " --workers "+left, remedy.LargestFree(left)
 		from = map[string]string{"workers": "--workers"}
 	}
-	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s%s", phrase.ShellWord(name), flag, remedy.EnsureNote(from))
+	return fmt.Sprintf("with the layout and the workers that the pool had: firn pool ensure %s%s%s", phrase.ShellWord(name), flag, remedy.EnsureNote(from)) + note
 }
 
 // otherStore says what to do about a store whose records were made in another one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
@@ -22,6 +23,9 @@ import (
 type Options struct {
 	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
 	Hostname func() (string, error) // of this host; nil: os.Hostname
+
+	// Waiting is that of lease.Options.
+	Waiting func(startsAt time.Time, why string)
 
 	// Existing refuses a series that its store lacks. Without it a file of this host creates its
 	// first pool, and each counter that it lacks.

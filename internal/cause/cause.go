@@ -47,7 +47,7 @@ func Learn(ctx context.Context, s store.Store, l *config.Leasing, err error) err
 		}
 		return err
 	case !errors.As(err, &missing):
-		return beside.RoomFor(ctx, s, err)
+		return beside.RoomFor(ctx, s, beside.WiderFor(ctx, s, err))
 	}
 	remains, lost := s.List(ctx, term.KeyPool(l.Pool)+"/")
 	if lost != nil || len(remains) == 0 {

@@ -30,3 +30,12 @@ func Durable(url string) []string {
 	}
 	return []string{"use a store that keeps what it acknowledged: docs/stores.md"}
 }
+
+// Restarted says what to do where a server that can lose writes was restarted, and nothing was lost.
+// It is nil for stores of which nobody can say that.
+func Restarted(url string) []string {
+	if scheme, _, _ := strings.Cut(url, ":"); scheme != "postgres" && scheme != "postgresql" {
+		return nil
+	}
+	return []string{"only if the server has crashed or restarted with fsync and synchronous_commit on, and since then no standby was promoted and no backup put back, so that nothing is lost: make the store durable (synchronous_standby_names = 'FIRST N (NAME, ...)' with all N standbys), and the series goes on by itself"}
+}

@@ -69,10 +69,19 @@ func Beside(e *beside.CrowdedError, name string, from map[string]string) string 
 	}
 	text += fmt.Sprintf("this database was restored, or you are not sure: firn pool ensure %s --workers %s%s ("+startsLater+addOutage+"). Only if no id was ever drawn from %q, here or in a database that this one was restored from: firn pool create %s --workers %s%s --new",
 		word, workers, flag, name, word, workers, flag)
-	if at := from["workers"]; at != "" && at != config.Default {
+	switch at := from["workers"]; {
+	case at != "" && at != config.Default:
 		text += fmt.Sprintf(". And write %s in %s", workers, Setting(from, "workers"))
+	case e.Free != "":
+		text += LargestFree(workers)
 	}
 	return text
+}
+
+// LargestFree says where a range of workers is from that a hint offers for a pool that may have
+// been there.
+func LargestFree(workers string) string {
+	return fmt.Sprintf(". %s is only the largest range that no other pool has: if you know the range that the pool had, as from your manifests, give that one", workers)
 }
 
 // Elsewhere says where to look before anything is created.

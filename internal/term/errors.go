@@ -173,7 +173,7 @@ func (e *FullError) Reason() string {
 		case h.Name == "":
 			fmt.Fprintf(&b, "; worker %d has issued ahead of this clock and falls free in %s", h.Worker, round(h.Free))
 		default:
-			fmt.Fprintf(&b, "; worker %d is held by %s and falls free in %s", h.Worker, h.Name, round(h.Free))
+			fmt.Fprintf(&b, "; worker %d is held by %s and falls free in %s if that process died", h.Worker, h.Name, round(h.Free))
 		}
 	}
 	if e.Reserved != "" {

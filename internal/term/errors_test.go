@@ -22,7 +22,7 @@ func TestErrorTexts(t *testing.T) {
 			Pool: "p", Pools: []string{"a", "b"},
 		},
 		`lease: none of the 4 workers of pool "p" is free; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`: &term.FullError{Pool: "p", Workers: 4},
-		`lease: the one worker of pool "p" that this process may take is not free; worker 0 is held by a and falls free in 250ms; call again later, or set a longer Options.Wait`: &term.FullError{
+		`lease: the one worker of pool "p" that this process may take is not free; worker 0 is held by a and falls free in 250ms if that process died; call again later, or set a longer Options.Wait`: &term.FullError{
 			Pool: "p", Workers: 1, Holders: []term.Holder{{Worker: 0, Name: "a", Free: 250400 * time.Microsecond}},
 		},
 		`store: this host's clock (2026-11-25T19:34:17Z) is 1h0m1s ahead of the store's (2026-11-25T18:34:16Z), and at most 5s is safe: one of the two is wrong; set the one that is wrong, and call again`: &term.ClockError{Host: clock.Add(time.Hour + 1400*time.Millisecond), Store: clock, Skew: 5 * time.Second},

@@ -82,7 +82,7 @@ func TestFullError(t *testing.T) {
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "web-1:77", Horizon: x.tick(4 * time.Second), TTL: 25_400})
 	x.setWorker(1, term.Record{Term: 1, Name: "web-2:78", Horizon: x.tick(2 * time.Minute)})
 	a := x.actor("a").until(term.Refused).fails(term.Refused, `lease: none of the 2 workers of pool "pool" is free; `+
-		`worker 0 is held by web-1:77 and falls free in 20s; worker 1 has issued ahead of this clock and falls free in 1m55s; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`)
+		`worker 0 is held by web-1:77 and falls free in 20s if that process died; worker 1 has issued ahead of this clock and falls free in 1m55s; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`)
 	var full *term.FullError
 	if !errors.As(a.s.Err, &full) || full.Pool != "pool" || full.Workers != 2 || len(full.Holders) != 2 || x.time != 5*time.Second {
 		t.Errorf("%+v after %s", full, x.time)
@@ -93,7 +93,7 @@ func TestFullError(t *testing.T) {
 	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: x.tick(5 * time.Minute), TTL: 30_000})
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: the one worker of pool "pool" that this process may take is not free; worker 0 is held by h and falls free in 4m55s; call again later, or set a longer Options.Wait`)
+		`lease: the one worker of pool "pool" that this process may take is not free; worker 0 is held by h and falls free in 4m55s if that process died; call again later, or set a longer Options.Wait`)
 
 	// The first to fall free come first, and not all are named.
 	x = newScript(t)
@@ -102,9 +102,9 @@ func TestFullError(t *testing.T) {
 		x.setWorker(n, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: 1, TTL: 40_000 - 1000*n})
 	}
 	x.actor("a").until(term.Refused).fails(term.Refused, `lease: none of the 7 workers of pool "pool" is free`+
-		`; worker 6 is held by h and falls free in 29s; worker 5 is held by h and falls free in 30s`+
-		`; worker 4 is held by h and falls free in 31s; worker 3 is held by h and falls free in 32s`+
-		`; worker 2 is held by h and falls free in 33s; and 2 more; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`)
+		`; worker 6 is held by h and falls free in 29s if that process died; worker 5 is held by h and falls free in 30s if that process died`+
+		`; worker 4 is held by h and falls free in 31s if that process died; worker 3 is held by h and falls free in 32s if that process died`+
+		`; worker 2 is held by h and falls free in 33s if that process died; and 2 more; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`)
 
 	x = newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Minute)).Encode())

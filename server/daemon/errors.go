@@ -105,11 +105,16 @@ func (e *UnusedError) Error() string {
 func (*UnusedError) Retryable() bool { return false }
 
 // A waitsError says that the server waits until the ids of a pool start.
-type waitsError struct{ early *lease.NotYetError }
+type waitsError struct {
+	early *lease.NotYetError
+	why   string
+}
+
+const earlierProcess = "an earlier process may have issued ids up to then"
 
 func (e *waitsError) Error() string {
-	return fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then; the server waits for that",
-		e.early.Pool, e.early.StartsAt.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the ids of pool %q start at %s, because %s; the server waits for that",
+		e.early.Pool, e.early.StartsAt.UTC().Format(time.RFC3339), e.why)
 }
 func (e *waitsError) Unwrap() error { return e.early }
 

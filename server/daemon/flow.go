@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
@@ -56,8 +55,8 @@ func (s textSupply) Append(ctx context.Context, dst []document.Number, n int) ([
 // cannot notice.
 const leftBehind = "if another store had it until now: stop this server and write that store back into the config, because here it begins again"
 
-// flow opens a series for a server. With existing, the store has to have what it draws from.
-func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logger, existing bool) (_ *flowing, err error) {
+// flow opens a series for a server, by options that lack the name of the host.
+func (d *outlet) flow(ctx context.Context, shared *sharedStores, o open.Options) (_ *flowing, err error) {
 	var stores []store.Store
 	var users []*sharedStore
 	leave := func() error {
@@ -83,15 +82,16 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, log *slog.Logge
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}
-	series, err := open.OpenSeries(ctx, d.Series, stores, &open.Options{Logger: log, Hostname: d.hostname, Existing: existing})
+	o.Hostname = d.hostname
+	series, err := open.OpenSeries(ctx, d.Series, stores, &o)
 	if err != nil {
 		return nil, err
 	}
 	now := d.flowing(series, users, stores)
 	if series.Began && d.Kind != config.Flake {
-		log.Info("created a new counter", "series", d.Name, "first", d.Series.FirstNumber(), "store", d.storeText(), "hint", leftBehind)
+		o.Logger.Info("created a new counter", "series", d.Name, "first", d.Series.FirstNumber(), "store", d.storeText(), "hint", leftBehind)
 	} else if series.Began {
-		log.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText(), "hint", leftBehind)
+		o.Logger.Info("created the first pool", "pool", d.Leasing.Pool, "layout", cmp.Or(now.layout.Name(), now.layout.String()), "store", d.storeText(), "hint", leftBehind)
 	}
 	closeSeries := now.close
 	part, err := d.joinStores(users, now)

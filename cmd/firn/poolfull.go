@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/firn-id/firn/internal/beside"
+	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/remedy"
+	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/lease"
+)
+
+// fullPool says what to do where a pool has no free worker. To wait comes last: a process that runs
+// keeps its worker. From says where each setting of the pool is from.
+func fullPool(err error, full *lease.FullError, from map[string]string) *ui.Failure {
+	name := phrase.ShellWord(full.Pool)
+	f := ui.Failed("%w", ui.Rename(phrase.Reason(full), err)).
+		Hint("to see who holds them: firn worker ls; a process that runs keeps its worker, so one falls free only when its process has ended or died")
+	var room *beside.FullPoolError
+	known := errors.As(err, &room)
+	switch {
+	case known && room.One:
+		f.Hint("leave out %s to take any free one", remedy.Setting(from, "worker"))
+	case known && room.Wider != "":
+		f.Hint("to give the pool more workers, if no pool of another store has them: firn pool set %s --workers %s", name, room.Wider)
+	case known:
+		f.Hint("the pool can have no more workers: other pools have or had those beside them, or its layout has no more. To see the pools: firn pool ls")
+	}
+	if full.Reserved != "" {
+		f.Hint("to see what the change of the pool's workers waits for: firn pool show %s", name)
+	}
+	f.Hint("or end one of these processes")
+	for _, h := range full.Holders {
+		if h.Name == "" { // it falls free at that time, as no process has it
+			return f.HintFlag("wait", "or wait until worker %d falls free: --wait %s", h.Worker, fullWait(h.Free))
+		}
+	}
+	wait := time.Minute
+	if len(full.Holders) > 0 {
+		wait = full.Holders[0].Free
+	}
+	return f.HintFlag("wait", "only if one of these processes is ending or has died, to wait for its worker: --wait %s", fullWait(wait))
+}
+
+// fullWait is how long to wait for a worker that falls free after a time, as a flag says it.
+func fullWait(free time.Duration) string {
+	return phrase.Duration(max(time.Minute, free.Truncate(10*time.Second)+10*time.Second))
+}
