@@ -29,11 +29,11 @@ type WorkerState string
 
 const (
 	// WorkerFree means that no process holds the worker, or that its holder has not written for
-	// the worker's time to live, and that by this host's clock no id of it is of the future: a
-	// process can lease it now.
+	// the worker's time to live: a process can lease it now, and has ids after a few seconds.
 	WorkerFree WorkerState = "free"
 	// WorkerUnusable means that no process holds the worker, and that ids up to Horizon may be in
-	// use, which is later than now by this host's clock: no process leases it before.
+	// use, which is too far ahead of this host's clock: a process that waits as long as by default
+	// does not lease it yet.
 	WorkerUnusable WorkerState = "unusable"
 	// WorkerHeld means that a process holds the worker and has written within its time to live.
 	WorkerHeld WorkerState = "held"
@@ -57,6 +57,7 @@ func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Work
 	if err != nil {
 		return nil, err
 	}
+	rules := term.Default(p.name, p.layout, store.Durability{})
 	workers := make([]Worker, 0, len(recs))
 	for _, rec := range recs {
 		n, ok := term.WorkerOf(p.name, rec.Key)
@@ -72,7 +73,7 @@ func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Work
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
 		w.State, w.Free = p.workerState(rec, r)
-		if w.State == WorkerFree && w.Horizon.After(now) {
+		if w.State == WorkerFree && rules.Delay(r.Horizon, now) > rules.Wait {
 			w.State = WorkerUnusable
 		}
 		workers = append(workers, w)
