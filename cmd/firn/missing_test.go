@@ -88,7 +88,7 @@ func TestMissingCounters(t *testing.T) {
 			[]string{
 				"to use the counter that is there, write its name: orders",
 				restored + "firn series create ordres --kind sequence --first N, with N above every number in use, before anything is started",
-				"only if it never existed: firn series create ordres --kind sequence (begins a new counter ordres at 1)",
+				"only if it never existed: firn series create ordres --kind sequence --new (begins a new counter ordres at 1)",
 			},
 		},
 		{
@@ -97,7 +97,7 @@ func TestMissingCounters(t *testing.T) {
 			[]string{
 				"to use the counter that is there, write its name: invoice",
 				restored + "firn series create invioce --pattern 'INV-{6}' --after TEXT, with TEXT the last one given out, before anything is started",
-				"only if it never existed: firn series create invioce --pattern 'INV-{6}' (begins a new counter invioce at 1)",
+				"only if it never existed: firn series create invioce --pattern 'INV-{6}' --new (begins a new counter invioce at 1)",
 			},
 		},
 		{
@@ -105,7 +105,7 @@ func TestMissingCounters(t *testing.T) {
 			[]string{"serve", "--resp", "127.0.0.1:0", "--http", "off"},
 			[]string{
 				restored + "firn series create photos --kind sequence --first N, with N above every number in use, before anything is started",
-				"only if it never existed: firn series create photos --kind sequence (begins a new counter photos at 500)",
+				"only if it never existed: firn series create photos --kind sequence --new (begins a new counter photos at 500)",
 			},
 		},
 		{
@@ -115,7 +115,7 @@ func TestMissingCounters(t *testing.T) {
 				"to use the counter that is there in place of ordres, write its name: orders",
 				"if one of them existed, or this store was restored or lost: firn series create ordres --kind sequence --first N; " +
 					"firn series create bill --pattern 'B{4}' --after TEXT, with N above every number in use, and TEXT the last one given out, before anything is started",
-				"only if none of them ever existed: firn series create ordres --kind sequence; firn series create bill --pattern 'B{4}' " +
+				"only if none of them ever existed: firn series create ordres --kind sequence --new; firn series create bill --pattern 'B{4}' --new " +
 					"(begins a new counter ordres at 1, a new counter bill at 1)",
 			},
 		},

@@ -17,7 +17,7 @@ import (
 )
 
 // ifLonger is what the commands that make a store safe need besides.
-const ifLonger = " (add --outage if any process had an outage budget of more than 5 min)"
+const ifLonger = "(add --outage if any process had an outage budget of more than 5 min)"
 
 var errClosed = errors.New("the store is closed")
 
@@ -102,7 +102,7 @@ type MissingDirectoryError struct {
 
 func (e *MissingDirectoryError) Error() string {
 	return fmt.Sprintf("store/sqlite: %s: the directory %s does not exist: if other programs use another path, use that one, and if its volume is not mounted, mount it; "+
-		"if the directory was lost with the store: firn store recover --store %s --lost"+ifLonger+"; only if there never was a store: mkdir -p %s", e.Path, e.Dir, phrase.ShellWord("sqlite:"+e.Path), phrase.ShellWord(e.Dir))
+		"if the directory was lost with the store: firn store recover --store %s --lost "+ifLonger+"; only if there never was a store: mkdir -p %s", e.Path, e.Dir, phrase.ShellWord("sqlite:"+e.Path), phrase.ShellWord(e.Dir))
 }
 
 // Unwrap returns what the operating system said.
@@ -129,9 +129,9 @@ func (at location) advice(err error) string {
 	case codes.SQLITE_FULL:
 		return "the disk is full, or a quota or size limit is reached; free some space"
 	case codes.SQLITE_CORRUPT:
-		return `the file is damaged; stop all who use it, restore a backup, then run "firn store recover"` + ifLonger
+		return `the file is damaged; stop all who use it, restore a backup, then run "firn store recover" ` + ifLonger
 	case codes.SQLITE_NOTADB:
-		return `the file is not a SQLite database; if it was firn's, restore a backup, then run "firn store recover"` + ifLonger + `; if it is another program's, name a path of firn's own`
+		return `the file is not a SQLite database; if it was firn's, restore a backup, then run "firn store recover" ` + ifLonger + `; if it is another program's, name a path of firn's own`
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_PERM, codes.SQLITE_IOERR:
 		// SQLite does not say which of its files the system refused, and why.
 		if refused := at.refusal(); refused != "" {
