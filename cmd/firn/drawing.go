@@ -219,13 +219,8 @@ func (d *drawing) explain(err error) error {
 			f.Hint("%s", note)
 		}
 		return f
-	case errors.As(err, &lossySequence) && lossySequence.Since:
-		addHints(f.Hint("to see why the store may lose writes: firn doctor"), remedy.Durable(url))
-		return addHints(f, remedy.Counter(err, url, true))
 	case errors.As(err, &lossySequence), errors.As(err, &lossyDocument):
-		return addHints(f, remedy.Durable(url)).
-			Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, on-lossy-store: may-repeat } }", d.Name, d.Kind).
-			HintFlag("on-lossy-store", "the same for a series that firn.yaml does not list: --on-lossy-store may-repeat")
+		return d.hintLossy(f, err, url)
 	case errors.As(err, &other):
 		return d.hintDefinition(f, other)
 	case errors.As(err, &mismatch):
@@ -239,6 +234,18 @@ func (d *drawing) explain(err error) error {
 		return d.hintDigits(f, used.Pattern)
 	}
 	return f
+}
+
+// hintLossy says what to do where a store may lose writes, and nobody has accepted that numbers repeat.
+func (d *drawing) hintLossy(f *ui.Failure, err error, url string) *ui.Failure {
+	var sequences *sequence.LossyError
+	if errors.As(err, &sequences) && sequences.Since {
+		addHints(f.Hint("to see why the store may lose writes: firn doctor"), remedy.Durable(url))
+		return addHints(f, remedy.Counter(err, url, true))
+	}
+	return addHints(f, remedy.Durable(url)).
+		Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, on-lossy-store: may-repeat } }", d.Name, d.Kind).
+		HintFlag("on-lossy-store", "the same for a series that firn.yaml does not list: --on-lossy-store may-repeat")
 }
 
 // hintGone says what to do where the file of a store is not there.
