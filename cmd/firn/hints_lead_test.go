@@ -217,7 +217,7 @@ func TestHintsOfAHomeThatCannotBeMade(t *testing.T) {
 	for _, args := range [][]string{{"next"}, {"serve", "--resp", "off", "--http", "127.0.0.1:0"}, {"next", "orders", "--kind", "sequence"}} {
 		text := refusedWith(t, args, "cannot be made: mkdir /proc/nonexistent", nameStore)
 		if strings.Contains(text, "let this user enter") {
-			t.Errorf("%q: nobody can enter what is not there: %s", args, text)
+			t.Errorf("%q: the hint says to let a user enter a directory that does not exist: %s", args, text)
 		}
 	}
 }

@@ -209,7 +209,7 @@ func countersOf(r recovery.Result) (all []restoredCounter) {
 	return all
 }
 
-// above says above which text a document goes on; "" where it has given out none.
+// above says above which text a document continues; "" if it has given out none.
 func (c restoredCounter) above() string {
 	if c.Text == "" {
 		return ""
