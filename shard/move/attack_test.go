@@ -45,7 +45,7 @@ func TestSlotBeingMade(t *testing.T) {
 func TestSettings(t *testing.T) {
 	a, b := shops(t, 2)
 	for _, s := range []*site{a, b} {
-		for _, setting := range []string{"default_transaction_isolation = 'repeatable read'", "default_transaction_deferrable = on", "statement_timeout = '25ms'", "lock_timeout = '1ms'"} {
+		for _, setting := range []string{"default_transaction_isolation = 'repeatable read'", "default_transaction_deferrable = on", "statement_timeout = '50ms'", "lock_timeout = '1ms'"} {
 			s.must(t, fmt.Sprintf("ALTER DATABASE %s SET %s", s.Server.Config.Database, setting))
 		}
 	}

@@ -72,6 +72,9 @@ func planOnce(ctx context.Context, source, target topology.Server, shards []int6
 			return nil, err
 		}
 		defer c.Close(context.WithoutCancel(ctx))
+		if _, err := c.Exec(ctx, "SET statement_timeout = 0"); err != nil { // that of the role would end the plan that names it
+			return nil, &topology.ServerError{Server: s.Name, Err: err}
+		}
 		p, err := stand(ctx, s.Name, c)
 		if err != nil {
 			return nil, &topology.ServerError{Server: s.Name, Err: err}

@@ -117,7 +117,7 @@ func lateReopen(t *testing.T, was, now *pgx.Conn, plan *setup.Reopening) {
 }
 
 // TestRevokedIsClaimed: what was revoked on a server can be moved there, at once where it
-// knew nothing, and else when it was told where the shard is.
+// knew nothing, and else when it was told where the shard is and has no copy of it any more.
 func TestRevokedIsClaimed(t *testing.T) {
 	c := dial(t, testserver.Postgres(t).URL())
 	var sql strings.Builder
@@ -161,9 +161,17 @@ func TestRevokedIsClaimed(t *testing.T) {
 		if err := plan.Tell(t.Context(), c); err != nil {
 			t.Error(err)
 		}
-		if told := len(plan.Told) == 1; told != tt.told || (claim(7, 8) == nil) != tt.told {
-			t.Errorf("a has %+v: b is told %+v", tt.is, plan.Told)
+		want := "ID003"
+		if tt.told {
+			want = "42P06" // its copy is in the way
 		}
+		if err := claim(7, 8); (len(plan.Told) == 1) != tt.told || code(err) != want {
+			t.Errorf("a has %+v: b is told %+v, and says %v", tt.is, plan.Told, err)
+		}
+	}
+	run(t, c, "DROP SCHEMA insta7 CASCADE")
+	if err := claim(7, 8); err != nil {
+		t.Error(err)
 	}
 }
 
