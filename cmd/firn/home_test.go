@@ -4,32 +4,22 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/internal/ui"
 )
 
 // databases makes empty databases on a server, and returns their URLs.
 func databases(t *testing.T, pg *testserver.Server, names ...string) []string {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), pg.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
 	var urls []string
 	for _, name := range names {
-		if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-			t.Fatal(err)
-		}
-		urls = append(urls, strings.Replace(pg.URL(), "/"+conn.Config().Database, "/"+name, 1))
+		urls = append(urls, testdb.New(t, pg, name))
 	}
 	return urls
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 )
 
 // This file gives firn addresses at which a server answers and is not seen.
@@ -108,6 +109,9 @@ func TestShardsReopenBackupAnswers(t *testing.T) {
 	defer admin.Close(context.Background())
 	onDatabase(t, postgres.URL(), "DROP DATABASE IF EXISTS "+own+"bak")
 	onDatabase(t, postgres.URL(), "CREATE DATABASE "+own+"bak TEMPLATE "+own)
+	for _, name := range []string{own + "bak", own + "old"} {
+		t.Cleanup(func() { testdb.Drop(postgres.URL(), name) })
+	}
 	backup := strings.Replace(a, "/"+own+"?", "/"+own+"bak?", 1)
 	succeed(t, with("move 0 --to b", a, b)...)
 	succeed(t, with("finish 0 --yes", a, b)...)

@@ -28,11 +28,7 @@ func twoServers(t *testing.T, shards int) (addresses, flags []string) {
 	t.Helper()
 	server := testserver.Shared(t, testserver.Postgres)
 	for _, name := range []string{"a", "b"} {
-		database := strings.ToLower(t.Name()) + name
-		if err := makeDatabase(t.Context(), server.URL(), database); err != nil {
-			t.Fatal(err)
-		}
-		address := strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1)
+		address := database(t, server, name)
 		addresses = append(addresses, address)
 		flags = append(flags, "--server", name+"="+address)
 	}

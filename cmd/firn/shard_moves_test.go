@@ -13,16 +13,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 )
 
 // database makes a database of a test's own, which is a server of a cluster.
 func database(t *testing.T, server *testserver.Server, name string) (address string) {
 	t.Helper()
-	own := strings.ToLower(t.Name()) + name
-	if err := makeDatabase(t.Context(), server.URL(), own); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Replace(server.URL(), "/postgres?", "/"+own+"?", 1)
+	return testdb.New(t, server, strings.ToLower(t.Name())+name)
 }
 
 func onDatabase(t *testing.T, address, sql string) {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 )
 
 // databaseName is the name of the database of an address, and the same address with another one.
@@ -42,6 +43,7 @@ func copyDatabase(t *testing.T, server *testserver.Server, address, name string)
 		_, err := c.Exec(t.Context(), "CREATE DATABASE "+own+" TEMPLATE "+from)
 		return err == nil
 	})
+	t.Cleanup(func() { testdb.Drop(server.URL(), own) })
 	return changed
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 )
 
 // TestShardScripts runs testdata/shards/*.txt. Each script has databases of its own,
@@ -42,29 +43,16 @@ func runShardScripts(t *testing.T, dir string, server *testserver.Server) {
 			e.Setenv("GORACE", raceOptions)
 			for _, name := range []string{"A", "B", "C", "D"} {
 				database := fmt.Sprintf("firn%d%s", script, strings.ToLower(name))
-				if err := makeDatabase(t.Context(), server.URL(), database); err != nil {
+				if err := testdb.Make(t.Context(), server.URL(), database); err != nil {
 					return err
 				}
-				e.Setenv(name, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
+				e.Defer(func() { testdb.Drop(server.URL(), database) })
+				e.Setenv(name, testdb.URL(server.URL(), database))
 			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "unset": unset, "sql": runSQL, "load": loadSQL},
 	})
-}
-
-func makeDatabase(ctx context.Context, url, name string) error {
-	c, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer c.Close(ctx)
-	for _, sql := range []string{"DROP DATABASE IF EXISTS " + name + " (FORCE)", "CREATE DATABASE " + name} {
-		if _, err := c.Exec(ctx, sql); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // loadSQL is "load URL FILE".

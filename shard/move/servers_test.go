@@ -3,7 +3,6 @@ package move
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard/setup"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -79,45 +79,8 @@ func pairOn(t *testing.T, source, target *testserver.Server, shards int64) (a, b
 func newSite(t *testing.T, server *testserver.Server, name string, number int64) *site {
 	t.Helper()
 	database := fmt.Sprintf("move%d", number)
-	admin := dial(t, server.URL())
-	mustExec(t, admin, "CREATE DATABASE "+database)
-	t.Cleanup(func() { dropDatabase(t, admin.Config(), database) })
-	c := dial(t, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
+	c := dial(t, testdb.New(t, server, database))
 	return &site{topology.Server{Name: name, Config: c.Config()}, c}
-}
-
-// dropDatabase drops a database with its subscriptions and slots: they would go on
-// working, and take the place of the next one's.
-func dropDatabase(t *testing.T, admin *pgx.ConnConfig, database string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	inside := admin.Copy()
-	inside.Database = database
-	if c, err := pgx.ConnectConfig(ctx, inside); err == nil {
-		c.Exec(ctx, `DO $$ DECLARE s name; BEGIN
-			FOR s IN SELECT subname FROM pg_subscription AS x JOIN pg_database AS d ON d.oid = x.subdbid AND d.datname = current_database() LOOP
-				EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', s);
-				EXECUTE format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)', s);
-				EXECUTE format('DROP SUBSCRIPTION %I', s);
-			END LOOP; END $$`)
-		c.Close(ctx)
-	}
-	c, err := pgx.ConnectConfig(ctx, admin)
-	if err != nil {
-		return // the server was ended by its test
-	}
-	defer c.Close(ctx)
-	for ctx.Err() == nil {
-		c.Exec(ctx, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = $1 AND active_pid IS NOT NULL", database)
-		_, err = c.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = $1", database)
-		if err == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	if _, err := c.Exec(ctx, "DROP DATABASE IF EXISTS "+database+" (FORCE)"); err != nil {
-		t.Log(err)
-	}
 }
 
 func dial(t testing.TB, url string) *pgx.Conn {

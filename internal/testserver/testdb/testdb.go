@@ -1,0 +1,77 @@
+// Package testdb makes databases for tests on a PostgreSQL server that others use too.
+package testdb
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
+)
+
+// New makes a database, in the place of one of that name, and returns its URL. It is dropped when the
+// test ends.
+func New(tb testing.TB, server *testserver.Server, name string) (url string) {
+	tb.Helper()
+	if err := Make(tb.Context(), server.URL(), name); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { Drop(server.URL(), name) })
+	return URL(server.URL(), name)
+}
+
+// URL is that of a database on the server of an administrator's URL.
+func URL(server, name string) string {
+	return strings.Replace(server, "/postgres?", "/"+name+"?", 1)
+}
+
+// Make makes a database, in the place of one of that name.
+func Make(ctx context.Context, server, name string) error {
+	c, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	for _, sql := range []string{"DROP DATABASE IF EXISTS " + name + " (FORCE)", "CREATE DATABASE " + name} {
+		if _, err := c.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSubscriptions leaves the slots alone: they may be on a server that is gone.
+const dropSubscriptions = `DO $$ DECLARE s name; BEGIN
+	FOR s IN SELECT subname FROM pg_subscription AS x JOIN pg_database AS d ON d.oid = x.subdbid AND d.datname = current_database() LOOP
+		EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', s);
+		EXECUTE format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)', s);
+		EXECUTE format('DROP SUBSCRIPTION %I', s);
+	END LOOP; END $$`
+
+// Drop drops a database with its subscriptions and slots: else a server would begin workers for them
+// again and again, which take the CPU and the places of the next test's. A server that its test
+// has ended keeps it.
+func Drop(server, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if c, err := pgx.Connect(ctx, URL(server, name)); err == nil {
+		_, _ = c.Exec(ctx, dropSubscriptions)
+		c.Close(ctx)
+	}
+	c, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return
+	}
+	defer c.Close(ctx)
+	for ctx.Err() == nil {
+		_, _ = c.Exec(ctx, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = $1 AND active_pid IS NOT NULL", name)
+		if _, err = c.Exec(ctx, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = $1", name); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	_, _ = c.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" (FORCE)")
+}
