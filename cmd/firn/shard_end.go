@@ -178,7 +178,7 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, servers 
 	}
 	for _, l := range jobs {
 		m := move.New(l.Source, l.Target, &o.options)
-		all, err := m.OldCopies(ctx, l.Shards)
+		all, err := m.CheckFinish(ctx, l.Shards)
 		m.Close()
 		if err != nil {
 			return nil, moveFailure(err)

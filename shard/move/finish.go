@@ -42,9 +42,9 @@ func (m *Mover) Finish(ctx context.Context, shards []int64) ([]int64, error) {
 	return m.end(ctx, shards, false, m.finishable)
 }
 
-// OldCopies returns the shards of which Finish would drop an old copy, or the error with which Finish would
+// CheckFinish returns the shards of which Finish would drop an old copy, or the error with which Finish would
 // refuse. It changes nothing.
-func (m *Mover) OldCopies(ctx context.Context, shards []int64) ([]int64, error) {
+func (m *Mover) CheckFinish(ctx context.Context, shards []int64) ([]int64, error) {
 	var f *facts
 	if err := m.patiently(ctx, func() (err error) { f, err = m.look(ctx, slices.Sorted(slices.Values(shards))); return err }); err != nil {
 		return nil, err
