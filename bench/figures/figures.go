@@ -1,4 +1,4 @@
-// Package figures is what a measurement of contenders in turns comes to: medians over
+// Package figures sums up a benchmark in which contenders take turns, round by round: medians over
 // its rounds, and the machine that it was made on.
 package figures
 

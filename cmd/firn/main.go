@@ -1,5 +1,5 @@
-// Command firn makes 64-bit ids, says what is in one, and looks after the leases
-// behind them.
+// Command firn makes 64-bit ids, counters and dated numbers, serves them over HTTP and the Redis
+// protocol, says what is in an id, and looks after pools, stores and shards.
 //
 // Data goes to standard output; errors, hints and warnings to standard error, as
 // JSON with --json. docs/exit-codes.md has the exit codes.

@@ -1,5 +1,5 @@
-// Package beside says which workers a pool can have beside the other pools of its store, so that no
-// two of them repeat ids.
+// Package beside says which worker numbers of a layout the other pools of a store leave free: two pools
+// with the same layout and a worker number in common would repeat ids.
 package beside
 
 import (

@@ -1,4 +1,4 @@
-// Package cause adds to an error what the store says of its cause: that a missing pool was lost,
+// Package cause asks the store why a pool could not be opened, and adds the answer to the error: that a missing pool was lost,
 // that another schema of the database has it, which workers a pool can have.
 package cause
 

@@ -1,5 +1,5 @@
-// Package dated is what a store keeps of a series of documents: one definition, and a
-// counter for each date.
+// Package dated has the records that a store keeps of a series of documents (dated numbers such as
+// invoices): one definition, and a counter for each date.
 package dated
 
 import (

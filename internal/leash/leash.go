@@ -1,5 +1,5 @@
-// Package leash runs a program that must not outlive an instant, which is moved on as long
-// as all is well.
+// Package leash runs the program that firn run gives a worker number to, and ends it before that
+// lease does: at a deadline, which firn run moves on with each extension of the lease.
 //
 // [Start] starts it with this process's standard input, output and error; [Program.Wait]
 // passes signals on to it and returns when nothing is left of it; [Program.Stop] ends it.

@@ -1,4 +1,4 @@
-// Package model has the models in docs/model searched by spin: all states that a
+// Package model has the models in docs/model searched by spin, a model checker: all states that a
 // protocol can get into, within bounds, whoever does what when.
 //
 // The table in its tests says which searches there are and what each has to find: a

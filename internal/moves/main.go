@@ -1,5 +1,5 @@
-// Command moves moves shards between two real servers while writers use them, and then
-// compares every row with what the writers were told.
+// Command moves is the long test of package shard/move: it moves shards between two real servers
+// while writers use them, and then compares every row with what the writers were told.
 //
 //	go run ./internal/moves -runs 20
 //	go run ./internal/moves -runs 5 -revert            # and back again, over the stream

@@ -1,4 +1,4 @@
-// Package takeover reads another system's table of counters, and begins a sequence for each row.
+// Package takeover imports counters: it reads another system's table of counters, and begins a sequence for each row.
 package takeover
 
 import (

@@ -1,6 +1,6 @@
 // Package term is one term of one worker's lease, from looking for a free
 // worker to its release or loss, as a pure state machine: no clock, no store, no
-// goroutine. Package lease drives it; so does a simulator.
+// goroutine. Package holder drives it, for package lease and for the simulation.
 //
 //	s, do := term.Start(seed, name, "").Step(rules, now, term.Begin{})
 //	for !s.Over() {

@@ -1,4 +1,5 @@
-// Package trouble says what is wrong with the way to a server, in words for who runs a command.
+// Package trouble explains why a database server, such as PostgreSQL or Redis, cannot be reached or
+// refuses to serve firn: it turns the errors of drivers into a cause and the next step.
 package trouble
 
 import (

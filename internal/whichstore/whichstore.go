@@ -1,5 +1,5 @@
-// Package whichstore says which store a URL of the settings means, "" being the default file of
-// this user: in a text, in an error, and as a file.
+// Package whichstore turns the store of the settings, a URL or nothing for this user's default file,
+// into what texts call it, and into the path of its file.
 package whichstore
 
 import (

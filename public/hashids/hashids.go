@@ -1,4 +1,5 @@
-// Package hashids is the public form of those who have Hashids links already. It
+// Package hashids writes ids as Hashids, the short texts of hashids.org, for those who have such links
+// already; package public has the other forms in which ids are shown to outsiders. It
 // calls github.com/speps/go-hashids, so that programs that do not import this
 // package do not compile it.
 //

@@ -1,10 +1,11 @@
-// Package sqids is the public form of those who have Sqids links already. It calls
+// Package sqids writes ids as Sqids, the short texts of sqids.org, for those who have such links
+// already; package public has the other forms in which ids are shown to outsiders. It calls
 // github.com/sqids/sqids-go, so that programs that do not import this package do not
 // compile it.
 //
 // A sqid is an encoding, not encryption: whoever has the alphabet reads and makes
-// all of them, and the default alphabet is known to everybody. For new links take a
-// opaque or a cipher of package public.
+// all of them, and the default alphabet is known to everybody. For new links take an
+// opaque id or a cipher of package public.
 package sqids
 
 import (

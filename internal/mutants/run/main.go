@@ -1,5 +1,5 @@
 // Command run takes firn's rules out of its own files, one at a time, and prints where that
-// was found: a table for docs/proof.
+// was found, as a table.
 //
 //	go run ./internal/mutants/run
 //	go run ./internal/mutants/run -only 'quarantine' -n 100000

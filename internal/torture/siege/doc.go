@@ -1,5 +1,5 @@
-// Package siege does harm to everything together: real processes, real stores and their
-// servers, real signals, clocks that step. It starts many copies of the program in
+// Package siege is the long test that harms everything together: real processes, real stores and
+// their servers, real signals, clocks that step. It starts many copies of the program in
 // holder, and of the command, and then looks at every id that any of them issued.
 //
 // Run does that by chance, to one store, for as long as is asked for; package main above

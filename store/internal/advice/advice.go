@@ -1,4 +1,4 @@
-// Package advice is the one shape of errors with which stores say what to do.
+// Package advice has the error type with which the stores say what to do about a fault of theirs.
 package advice
 
 import (
