@@ -1,6 +1,6 @@
-// Package opening reads the record of a pool and decides whether a process may lease a worker of that
-// pool: whether it exists, has the layout asked for, and belongs to this store. Package lease and the
-// simulation run it, each on a store of its own.
+// Package opening finds the pool of a process, or creates the first pool of an embedded store, and
+// decides whether the process may lease a worker of it. Package lease and the simulation run it, each
+// on a store of its own.
 package opening
 
 import (
