@@ -78,10 +78,10 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests, on real servers where they are or can be installed
-	$(SERVERS) run go test -p $(AT_ONCE) -timeout 20m $(or $(PACKAGES),./...)
+	$(SERVERS) run go test -p $(AT_ONCE) -timeout 30m $(or $(PACKAGES),./...)
 
 race: ## run the tests under the race detector, but what it has no part in
-	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 20m -skip '$(RACELESS_TESTS)' $(or $(PACKAGES),$$(go list ./... | grep -vE '/($(RACELESS))(/|$$)'))
+	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 30m -skip '$(RACELESS_TESTS)' $(or $(PACKAGES),$$(go list ./... | grep -vE '/($(RACELESS))(/|$$)'))
 
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install
