@@ -37,10 +37,14 @@ func TestShardsRebalanceRefused(t *testing.T) {
 // TestShardsFewRights: a role that may draw ids looks at the servers. Each cause is one line, and stands there once.
 func TestShardsFewRights(t *testing.T) {
 	t.Parallel()
-	_, super := ownedServers(t, "fewowner")
-	onDatabase(t, testserver.Shared(t, movesServer).URL(), "CREATE ROLE fewrights LOGIN IN ROLE firn_app")
-	flags := make([]string, len(super))
-	for i, flag := range super {
+	server := testserver.Postgres(t) // its own: other tests would meet the role
+	var flags []string
+	for _, name := range []string{"a", "b"} {
+		flags = append(flags, "--server", name+"="+database(t, server, name))
+	}
+	succeed(t, append([]string{"shard", "init", "--count", "4", "--yes"}, flags...)...)
+	onDatabase(t, server.URL(), "CREATE ROLE fewrights LOGIN IN ROLE firn_app")
+	for i, flag := range flags {
 		flags[i] = strings.Replace(flag, "postgres://t@", "postgres://fewrights@", 1)
 	}
 	for _, words := range []string{"status", "doctor"} {
