@@ -37,8 +37,13 @@ func mayRepeat(e *pool.OverlapError, room *beside.CrowdedError) string {
 	if room != nil {
 		all = room.All
 	}
+	return claims(all)
+}
+
+// claims are the flags that say that the ids of these pools may be equal to those of a new one.
+func claims(pools []string) string {
 	var flags []string
-	for _, name := range all {
+	for _, name := range pools {
 		flags = append(flags, "--may-repeat "+phrase.ShellWord(name))
 	}
 	return strings.Join(flags, " ")
