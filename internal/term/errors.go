@@ -127,14 +127,14 @@ func Behind(by time.Duration) string {
 }
 
 // notYet is the error of a pool whose ids start later.
-func (s *State) notYet(r *Rules, now Now) *NotYetError {
+func (s State) notYet(r *Rules, now Now) *NotYetError {
 	at := r.start(s.Pool.Floor)
 	wait := max(at.Sub(now.Wall), 0).Truncate(10*time.Second) + 10*time.Second
 	return &NotYetError{Pool: r.Pool, StartsAt: at, Wait: wait, Why: s.Pool.Ahead, Behind: s.behind(r, now)}
 }
 
 // behind is how far this process's clock is behind the store's; zero: no more than clocks may be off.
-func (s *State) behind(r *Rules, now Now) time.Duration {
+func (s State) behind(r *Rules, now Now) time.Duration {
 	if r.LocalClock || s.read.IsZero() {
 		return 0
 	}
