@@ -316,9 +316,9 @@ func askNew(ctx context.Context, cmd *cobra.Command, l *config.Leasing, at strin
 	if p == nil {
 		f := ui.Bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at)
 		if room != nil {
-			claim := claims(append(slices.Clone(repeats), room.All...))
+			claim := claimed(append(slices.Clone(repeats), room.All...))
 			return f.Hint("%s", remedy.Beside(room, name, l.From)).
-				Hint("only if their ids never meet in one table, queue or cache: if %q may have existed: firn pool ensure %s %s%s. Only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s %s --new",
+				Hint("only if their ids never meet in one table, queue or cache: if %q may have existed: firn pool ensure %s --may-repeat %s%s. Only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s --may-repeat %s --new",
 					name, word, claim, remedy.EnsureNote(l.From), word, claim)
 		}
 		return f.Hint("if it may have existed: firn pool ensure %s%s", word, remedy.EnsureNote(l.From)).

@@ -37,16 +37,16 @@ func mayRepeat(e *pool.OverlapError, room *beside.CrowdedError) string {
 	if room != nil {
 		all = room.All
 	}
-	return claims(all)
+	return "--may-repeat " + claimed(all)
 }
 
-// claims are the flags that say that the ids of these pools may be equal to those of a new one.
-func claims(pools []string) string {
-	var flags []string
+// claimed are pools as what follows a --may-repeat.
+func claimed(pools []string) string {
+	var words []string
 	for _, name := range pools {
-		flags = append(flags, "--may-repeat "+phrase.ShellWord(name))
+		words = append(words, phrase.ShellWord(name))
 	}
-	return strings.Join(flags, " ")
+	return strings.Join(words, " --may-repeat ")
 }
 
 // hasRoom reports whether a pool can have workers of its own beside the others.
