@@ -48,7 +48,7 @@ have, or numbers that this series has given out here, each such row is reported,
 nothing is written. The command may be repeated, also after an error.`,
 		Example: `  firn series import --query 'SELECT biz_tag, max_id, step FROM leaf_alloc' --db mysql://leaf@db/leaf --next --dry-run
   firn series import --query 'SELECT biz_type, max_id, step FROM tiny_id_info' --db mysql://tiny@db/tinyid
-  firn series import --query "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0" --db postgres://app@db/app`,
+  firn series import --query "SELECT sequencename, last_value, 100 FROM pg_sequences WHERE last_value > 0 AND schemaname <> 'firn' AND sequencename NOT LIKE 'next_id_%'" --db postgres://app@db/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()

@@ -63,7 +63,7 @@ shards that another server serves.`,
 				if lacksRight(err) {
 					do = otherRole + ": firn shard doctor " + asSuperuser
 				}
-				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + phrase.WithoutPackage(err.Error()), Do: do})
+				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + phrase.OneLine(err), Do: do})
 			}
 			if servedTwice(seen) {
 				cleanLater(moves)

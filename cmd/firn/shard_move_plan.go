@@ -49,7 +49,7 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.J
 		}
 	}
 	if len(refused) > 0 {
-		return refusedMove(together(refused), ". Nothing was changed").Hint(fixThem, "firn shard move "+list+" --to "+o.to+" --dry-run")
+		return refusedMove(together(refused), ". Nothing was changed").Hint(fixThem, dryAgain(cmd, "firn shard move "+list))
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 		ui.PrintWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do())
 	}
 	if len(obstacles) > 0 {
-		return refusedMove(&move.RefusedError{Obstacles: obstacles}, ". Nothing was changed").Hint(fixThem, "firn shard rebalance --dry-run")
+		return refusedMove(&move.RefusedError{Obstacles: obstacles}, ". Nothing was changed").Hint(fixThem, dryAgain(cmd, "firn shard rebalance"))
 	}
 	if o.dry {
 		return nil

@@ -151,5 +151,5 @@ func unseen(moves []move.Move, err error) string {
 			return ""
 		}
 	}
-	return phrase.WithoutPackage(err.Error()) + "; " + lookAgain
+	return phrase.OneLine(err) + "; " + lookAgain
 }

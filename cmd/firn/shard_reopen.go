@@ -115,6 +115,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	if err := o.check(ctx, servers, plan); err != nil {
 		return err
 	}
+	r.printEnded(ctx, cmd, servers)
 	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
 		if err := o.ask(ctx, cmd, plan); err != nil {
 			return err

@@ -44,6 +44,9 @@ func (r *reopening) print(w io.Writer) {
 	for _, c := range r.Closed {
 		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
 	}
+	if f := r.Forgotten(); len(f.Shards) > 0 {
+		fmt.Fprintf(w, "%s was told at a later term that %s opens %s: a reopen was broken off, or %[2]s was put back to an earlier state since. If it was put back, rows that were written to %[3]s on %[2]s since are not there\n", strings.Join(f.By, " and "), r.Server, f.Text())
+	}
 	if len(r.Told) > 0 {
 		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, phrase.Plural(len(r.Told), "shard"))
 	}

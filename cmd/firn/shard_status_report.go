@@ -180,7 +180,7 @@ func (st *status) print(out io.Writer, asJSON bool) error {
 		switch {
 		case strings.HasPrefix(f.Do, "the same command, also with"):
 			text += "; " + f.Do
-		case f.Do == updateDo, strings.Contains(f.Do, "shard reopen "), strings.HasPrefix(f.Do, "give the address"):
+		case f.Do == updateDo, strings.Contains(f.Do, "shard reopen "), strings.Contains(f.Do, "A server that was put back"), strings.HasPrefix(f.Do, "give the address"):
 			text += "; " + st.hints.compose(f.Do)
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Level, text); err != nil {

@@ -21,6 +21,15 @@ func WithoutPackage(text string) string {
 
 var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
 
+// OneLine is the text of an error that joins several, in one line, without the names of packages.
+func OneLine(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = WithoutPackage(line)
+	}
+	return strings.Join(lines, "; ")
+}
+
 // Reason is the text of an error for those who do not write Go. It leaves out the name of the
 // package that begins it, and what a Go program does next: an error whose Error says that has a
 // method Reason, which does not.

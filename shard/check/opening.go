@@ -19,19 +19,35 @@ type Opening struct {
 	Shard  int64
 	Server string // that opens it; empty: none does, because no server has its rows
 	Back   string // the server that was put back to an earlier state; empty: none was
+	Served int    // how many shards Back serves
 	Why    string
 }
 
 // do says what to type, with LIST for the number of the shard.
 func (o Opening) do() string {
-	if o.Server == "" {
+	do := fmt.Sprintf("firn shard reopen %s --shards LIST", o.Server)
+	switch {
+	case o.Back == "":
+		return "to go on with it: " + do
+	case o.Served > 0:
+		return o.beside(do)
+	case o.Server == "":
 		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/shards.md, \"A server that is lost\"", o.Back)
 	}
-	do := fmt.Sprintf("firn shard reopen %s --shards LIST", o.Server)
-	if o.Back == "" {
-		return "to go on with it: " + do
-	}
 	return fmt.Sprintf("if there is a newer backup or a standby of %s, put it in its place first. If there is none, %s has the newest rows: %s", o.Back, o.Server, do)
+}
+
+// beside says what to do where Back serves shards: programs have written to these what no backup has.
+func (o Opening) beside(do string) string {
+	n := "1 shard"
+	if o.Served > 1 {
+		n = fmt.Sprintf("%d shards", o.Served)
+	}
+	text := fmt.Sprintf("%s has served %s since, and a newer backup or a standby in its place would lose what was written there since. If there is a newer backup or a standby of %[1]s, leave %[1]s as it is, and copy the rows of shard LIST from it: docs/shards.md, \"A server that was put back\"", o.Back, n)
+	if o.Server == "" {
+		return text + ". If there is neither, the rows are lost"
+	}
+	return text + fmt.Sprintf(". If there is neither, %s has the newest rows: %s", o.Server, do)
 }
 
 // Do returns what to type.
@@ -60,13 +76,51 @@ func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 	case views[last.MovedTo] == nil:
 		return Opening{}, false
 	case last.Told && to >= 0:
-		return Opening{n, last.MovedTo, "", toldText(last)}, true
+		o := Opening{Shard: n, Server: last.MovedTo, Why: toldText(last)}
+		if wasPutBack(views, last.MovedTo) {
+			o.Back = last.MovedTo
+		}
+		return o, true
 	case to >= 0 && all[to].Term == last.Term:
 		return Opening{}, false
-	case last.Dropped:
-		return Opening{n, "", last.MovedTo, fmt.Sprintf("%s gave it to %s and dropped its own copy, and %[2]s was put back to an earlier state", last.server, last.MovedTo)}, true
 	}
-	return Opening{n, last.server, last.MovedTo, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
+	served := serves(views[last.MovedTo])
+	if last.Dropped {
+		return Opening{n, "", last.MovedTo, served, fmt.Sprintf("%s gave it to %s and dropped its own copy, and %[2]s was put back to an earlier state", last.server, last.MovedTo)}, true
+	}
+	return Opening{n, last.server, last.MovedTo, served, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
+}
+
+// serves is how many shards a server serves.
+func serves(v *topology.View) (n int) {
+	for _, row := range v.Shards {
+		if row.Serves() {
+			n++
+		}
+	}
+	return n
+}
+
+// wasPutBack says whether a server was put back to an earlier state for sure: another server has let a shard
+// go to it, and it knows less of that shard.
+func wasPutBack(views map[string]*topology.View, server string) bool {
+	last, known := make(map[int64]topology.Row), make(map[int64]int64)
+	for name, v := range views {
+		for _, row := range v.Shards {
+			if name == server {
+				known[row.Shard] = row.Term
+			}
+			if row.Term > last[row.Shard].Term {
+				last[row.Shard] = row
+			}
+		}
+	}
+	for n, row := range last {
+		if term, ok := known[n]; row.State == topology.StateMoved && !row.Told && row.MovedTo == server && (!ok || term < row.Term) {
+			return true
+		}
+	}
+	return false
 }
 
 // CopyOf returns a server that was promoted, restored or copied, and so may know less of a shard than the

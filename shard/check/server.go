@@ -5,6 +5,7 @@ package check
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -170,7 +171,7 @@ func details(ctx context.Context, c *pgx.Conn, l firn.Layout) (*Details, error) 
 	return d, errors.Join(errs...)
 }
 
-// each has a function read every row of a query, and keeps the error.
+// each has a function read every row of a query, and keeps the error, once.
 func each(ctx context.Context, c *pgx.Conn, errs *[]error, sql string, read func(pgx.CollectableRow) error, args ...any) {
 	rows, err := c.Query(ctx, sql, args...)
 	if err == nil {
@@ -180,7 +181,7 @@ func each(ctx context.Context, c *pgx.Conn, errs *[]error, sql string, read func
 		}
 		err = errors.Join(err, rows.Err())
 	}
-	if err != nil {
+	if err != nil && !slices.ContainsFunc(*errs, func(other error) bool { return other.Error() == err.Error() }) {
 		*errs = append(*errs, err)
 	}
 }

@@ -37,9 +37,19 @@ func (p *Plan) Check(ctx context.Context, servers []topology.Server, opts *Optio
 		if err != nil {
 			return nil, nil, err
 		}
-		obstacles, notes = append(obstacles, one.Obstacles...), append(notes, one.Notes...)
+		obstacles, notes = join(obstacles, one.Obstacles), join(notes, one.Notes)
 	}
 	return obstacles, notes, nil
+}
+
+// join adds those of more that are not there yet: what a server has in the way, it has in the way of each move.
+func join(all, more []move.Obstacle) []move.Obstacle {
+	for _, o := range more {
+		if !slices.Contains(all, o) {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 // Run moves the shards of the plan, and returns those that have moved. Where a move fails, moves that are under

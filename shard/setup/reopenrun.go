@@ -198,8 +198,11 @@ func (r *Reopening) Questions() (all []string) {
 	if len(r.Closed) > 0 {
 		all = append(all, "Is the copy on "+r.Server+" the one to keep? Programs do not see the rows of the other copy any more.")
 	}
-	back := r.putBack()
-	if back != "" {
+	back, forgotten := r.putBack(), r.Forgotten()
+	switch {
+	case len(forgotten.Shards) > 0:
+		all = append(all, "If "+r.Server+" was put back to an earlier state, rows that were written to "+forgotten.Text()+" on "+r.Server+" since are lost. Is there no newer backup and no standby of "+r.Server+"?")
+	case back != "":
 		all = append(all, "Rows that only "+back+" had before it was put back are lost. Is there no newer backup and no standby of "+back+"?")
 	}
 	switch {
