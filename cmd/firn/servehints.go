@@ -15,6 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server/daemon"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
@@ -46,7 +47,7 @@ func (h hinter) serving(p daemon.Problem) string {
 		f.Hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", lost.Name, lost.Name).
 			Hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
 	}
-	if errors.As(err, new(*countername.KindError)) {
+	if errors.As(err, new(*countername.KindError)) || p.Series.Listed && errors.As(err, new(*sequence.EndError)) && len(f.Hints) > 0 {
 		f.Hint("then send SIGHUP to this server, or restart it")
 	}
 	var copied *sqlite.CopyError
