@@ -143,3 +143,31 @@ func firnIn(t *testing.T, dir, home string, want int, args ...string) string {
 	}
 	return out.String() + p.errs.String()
 }
+
+// A reload that is refused creates no counter, whatever refuses it.
+func TestServeRefusedReloadCreatesNothing(t *testing.T) {
+	dir := t.TempDir()
+	config := func(more string) {
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries:\n  photo: { kind: flake, pool: default }\n  invoice: { kind: document, pattern: \"INV-{6}\" }\n"+more+"pools: { default: {}, missing: {} }\n")
+	}
+	config("")
+	s := serve(t, dir)
+	t.Chdir(dir)
+	const fresh = "  a: { kind: sequence }\n  b: { kind: sequence }\n  c: { kind: document, pattern: \"C-{6}\" }\n"
+	for _, bad := range []string{
+		"  extra: { kind: flake, pool: missing }\n",                             // a pool that the file lacks
+		"  other: { kind: sequence, stores: [sqlite:no.db, sqlite:none.db] }\n", // stores that are not there
+	} {
+		config(fresh + bad)
+		s.reload(notReloaded)
+		if out, errs, code := called(t, "series", "ls"); code != 0 || strings.Contains(out, "sequence") || strings.Contains(out, "C-{6}") {
+			t.Errorf("after a refusal of%s%s%s", bad, out, errs)
+		}
+	}
+	config(fresh)
+	s.reload(reloaded)
+	if n, err := s.redis("").Do(t.Context(), "INCR", "a").Int(); err != nil || n != 1 {
+		t.Errorf("a begins with %d, %v", n, err)
+	}
+	s.stop()
+}
