@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
 )
@@ -168,6 +170,49 @@ func TestServeRefusedReloadCreatesNothing(t *testing.T) {
 	s.reload(reloaded)
 	if n, err := s.redis("").Do(t.Context(), "INCR", "a").Int(); err != nil || n != 1 {
 		t.Errorf("a begins with %d, %v", n, err)
+	}
+	s.stop()
+}
+
+// A reload to a file that is not there says so once, however many series use it.
+func TestServeReloadSaysAMissingFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	config := func(file string) {
+		write(t, dir, "firn.yaml", "store: sqlite:"+file+"\nseries:\n  photo: { kind: flake }\n  orders: { kind: sequence }\n")
+	}
+	config("ids.db")
+	s := serve(t, dir)
+	config("away.db")
+	s.reload(notReloaded)
+	if n := strings.Count(s.log.String(), "there is no store"); n != 1 {
+		t.Errorf("%d times:\n%s", n, s.log)
+	}
+	s.stop()
+}
+
+// A reload that needs a store which is away says to send the signal again, and that leads on.
+func TestServeReloadWhileTheStoreIsAway(t *testing.T) {
+	pg := testserver.Postgres(t)
+	url := databases(t, pg, "app")[0]
+	firnOn(t, url, 0, "series", "create", "orders", "--kind", "sequence")
+	firnOn(t, url, 0, "series", "create", "bills", "--kind", "sequence")
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+ordersLine)
+	s := serve(t, dir)
+	pg.Stop(t)
+	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+ordersLine+"  bills: { kind: sequence }\n")
+	s.reload(notReloaded)
+	if !strings.Contains(s.log.String(), "when the store answers, send SIGHUP to this server again") {
+		t.Errorf("no hint:\n%s", s.log)
+	}
+	pg.Start(t)
+	s.until("it is reloaded", func() bool {
+		s.signal(syscall.SIGHUP)
+		time.Sleep(time.Second)
+		return strings.Contains(s.log.String(), reloaded)
+	})
+	if n, err := s.redis("").Do(t.Context(), "INCR", "bills").Int(); err != nil || n != 1 {
+		t.Errorf("bills begins with %d, %v", n, err)
 	}
 	s.stop()
 }

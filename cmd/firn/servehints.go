@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
@@ -154,6 +156,9 @@ func seriesFailure(cmd *cobra.Command, e *daemon.SeriesError) error {
 	var f *ui.Failure
 	if !errors.As((&drawing{e.Series, hinter{cmd: cmd}}).explain(e.Err), &f) {
 		return e
+	}
+	if firn.Retryable(e.Err) || errors.Is(e.Err, context.DeadlineExceeded) { // a start waits for such a store, a reload does not
+		f.Hint("the new settings are not in force: when the store answers, send SIGHUP to this server again")
 	}
 	named := &daemon.SeriesError{Series: e.Series, Err: f.Err}
 	return &ui.Failure{Code: f.Code, Err: ui.Rename(named.Error(), e), Hints: f.Hints}
