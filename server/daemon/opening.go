@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -144,7 +145,7 @@ func (s *supply) try(ctx context.Context, stores *sharedStores) error {
 	now, err := s.drawing.flow(ctx, stores, open.Options{Logger: s.bare, Existing: s.existing, Waiting: s.waits})
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
-		err = &waitsError{early, earlierProcess}
+		err = &waitsError{early, cmp.Or(early.Why, earlierProcess)}
 	}
 	if err != nil {
 		s.trouble.Store(&err)
