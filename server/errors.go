@@ -82,8 +82,9 @@ type SourceError struct {
 type Explanation struct {
 	// Again: the same request may do better a moment later.
 	Again bool
-	// TooMany: a request for fewer values would be served.
-	TooMany bool
+	// Left is how many values a request would be served that asks for no more: this one asked for
+	// more. Zero means that fewer values would not be served either.
+	Left int64
 	// Trouble is what is wrong, in words that everybody may read: they name no store, no
 	// address and no worker, and are not those of a driver.
 	Trouble string
@@ -108,8 +109,8 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // hint is what whoever draws can do.
 func (e *SourceError) hint() string {
-	if e.TooMany {
-		return "ask for fewer at a time"
+	if e.Left > 0 {
+		return fmt.Sprintf("ask for at most %d", e.Left)
 	}
 	if e.Again && !e.StartsAt.IsZero() {
 		return "retry at " + instant(e.StartsAt) + ": ids start by themselves then"

@@ -67,7 +67,11 @@ func TestLogOfAnOutage(t *testing.T) {
 	src := &few{next: 1, last: 1000}
 	tooMany := errors.New("too many")
 	explain := func(err error) server.Explanation {
-		return server.Explanation{Again: true, Trouble: "the store does not answer", TooMany: errors.Is(err, tooMany)}
+		var left int64
+		if errors.Is(err, tooMany) {
+			left = 3
+		}
+		return server.Explanation{Again: true, Trouble: "the store does not answer", Left: left}
 	}
 	x := enter(t, newServer(t, &server.Options{
 		Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil)),
@@ -78,7 +82,7 @@ func TestLogOfAnOutage(t *testing.T) {
 		return err
 	}
 	src.err = tooMany
-	if err := draw(); err == nil || strings.Contains(err.Error(), "since") || server.Hint(err) != "ask for fewer at a time" {
+	if err := draw(); err == nil || strings.Contains(err.Error(), "since") || server.Hint(err) != "ask for at most 3" {
 		t.Errorf("a request for too many: %v; %s", err, server.Hint(err))
 	}
 	for range 2 { // outages, the second within a minute of the first, so that nobody is told

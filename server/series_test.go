@@ -220,7 +220,7 @@ func TestErrors(t *testing.T) {
 		if !errors.Is(err, tt.err) || len(values) != 1 || server.Retry(err) != tt.again || strings.HasPrefix(server.Hint(err), "retry: ") != tt.again {
 			t.Errorf("%v: %d values, %v, retry %v, hint %q", tt.err, len(values), err, server.Retry(err), server.Hint(err))
 		}
-		if _, hint := x.Explain(err); hint != tt.hint {
+		if _, hint := x.Explain(err, nil); hint != tt.hint {
 			t.Errorf("%v: hint %q, want %q", tt.err, hint, tt.hint)
 		}
 		if values, err := x.Gather(t.Context(), "photo", had, []int{4, 3, 3}); len(values) != 6 || !errors.Is(err, tt.err) {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,13 +22,25 @@ type Session struct {
 
 // Explain returns what the session may be told of an error, and what can be done about it,
 // "" if nothing is to be said. The cause of a *SourceError is for those who have the right
-// Admin to the series.
-func (x *Session) Explain(err error) (text, hint string) {
+// Admin to the series. Fewer says how a client of a protocol asks a series for the n values that
+// it has left, where a request asked for more. Nil means that the hint names no request.
+func (x *Session) Explain(err error, fewer func(series string, n int64) string) (text, hint string) {
+	text, hint = phrase.Reason(err), Hint(err)
 	var source *SourceError
-	if errors.As(err, &source) && x.Can(source.Series, Admin) == nil {
-		return Details(source), source.Hint
+	if !errors.As(err, &source) {
+		return text, hint
 	}
-	return phrase.Reason(err), Hint(err)
+	if source.Left > 0 && fewer != nil {
+		hint = fewer(source.Series, source.Left)
+	}
+	if x.Can(source.Series, Admin) != nil {
+		return text, hint
+	}
+	text = Details(source)
+	if source.Left == 0 {
+		return text, source.Hint
+	}
+	return text, strings.TrimSuffix(hint+"; "+source.Hint, "; ")
 }
 
 // Name returns the name of the session's token, "" where it has none.

@@ -63,7 +63,7 @@ func TestNoAdviceForGo(t *testing.T) {
 	}))
 	x := enter(t, s, "")
 	_, err := x.Next(t.Context(), "photo", nil, 1)
-	text, _ := x.Explain(err)
+	text, _ := x.Explain(err, nil)
 	shown, failed := json.Marshal(state)
 	if failed != nil {
 		t.Fatal(failed)

@@ -18,7 +18,7 @@ func (s *Series) failed(name string, err error, o *Options) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return e // whoever asked has gone: that is no trouble of the source
-	case e.TooMany:
+	case e.Left > 0:
 		e.Since = time.Time{}
 		return e // others are served
 	}

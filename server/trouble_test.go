@@ -44,7 +44,7 @@ func TestCauseIsForAdmins(t *testing.T) {
 		} {
 			x := enter(t, s, token)
 			_, err := x.Next(t.Context(), "photo", nil, 1)
-			if text, hint := x.Explain(err); text != want[0] || hint != want[1] || err.Error() != public || !errors.Is(err, src.err) {
+			if text, hint := x.Explain(err, nil); text != want[0] || hint != want[1] || err.Error() != public || !errors.Is(err, src.err) {
 				t.Fatalf("%s: %q, hint %q, error %v", token, text, hint, err)
 			}
 		}
@@ -62,6 +62,35 @@ func TestCauseIsForAdmins(t *testing.T) {
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, tt.got, tt.want)
+		}
+	}
+}
+
+// A request for more than is left is told how a client of its protocol asks for that. What else can
+// be done is for those who may see the state.
+func TestFewer(t *testing.T) {
+	explain := func(error) server.Explanation {
+		return server.Explanation{Trouble: "it has fewer numbers left than were asked for", Left: 3, Hint: "firn series create b"}
+	}
+	s := newServer(t, &server.Options{Tokens: []server.Token{
+		{Name: "drawer", Hash: server.HashToken("d"), Rights: map[string]server.Right{"*": server.Issue}},
+		{Name: "boss", Hash: server.HashToken("b"), Rights: map[string]server.Right{"*": server.Issue | server.Admin}},
+	}}, server.Numbers("orders", &switched{err: errors.New("few")}, &server.SeriesOptions{Explain: explain}))
+	ask := func(series string, n int64) string { return fmt.Sprintf("ASK %s %d", series, n) }
+	for _, tt := range []struct {
+		token string
+		fewer func(string, int64) string
+		want  string
+	}{
+		{"d", ask, "ASK orders 3"},
+		{"d", nil, "ask for at most 3"},
+		{"b", ask, "ASK orders 3; firn series create b"},
+		{"b", nil, "ask for at most 3; firn series create b"},
+	} {
+		x := enter(t, s, tt.token)
+		_, err := x.Next(t.Context(), "orders", nil, 5)
+		if _, hint := x.Explain(err, tt.fewer); hint != tt.want {
+			t.Errorf("%s: hint %q, want %q", tt.token, hint, tt.want)
 		}
 	}
 }

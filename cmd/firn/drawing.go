@@ -225,10 +225,10 @@ func (d *drawing) explain(err error) error {
 		return d.hintDefinition(f, other)
 	case errors.As(err, &mismatch):
 		return hintMismatch(f, mismatch)
-	case errors.As(err, &ended) && ended.Left > 0:
-		return f.Hint("-n %d prints what is left", ended.Left)
+	case errors.As(err, &ended):
+		return d.hintEnd(f, ended)
 	case errors.As(err, &used) && used.Left > 0:
-		f.Hint("-n %d prints what is left", used.Left)
+		f.HintFlag("count", "-n %d prints what is left", used.Left)
 		fallthrough
 	case errors.As(err, &used):
 		return d.hintDigits(f, used.Pattern)

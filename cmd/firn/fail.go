@@ -53,7 +53,6 @@ func classify(err error) *ui.Failure {
 	var ended *firn.EndError
 	var early *firn.EpochError
 	var ahead *lease.ClockError
-	var fresh *lease.FreshError
 	var away *lease.AwayError
 	var noDir *sqlite.MissingDirectoryError
 	var unfit *sqlite.UnfitFileError
@@ -71,8 +70,6 @@ func classify(err error) *ui.Failure {
 		return f.Hint("is the clock right, or the epoch mistyped? %s", early.Layout)
 	case errors.As(err, &ahead):
 		return f.Hint("%s", remedy.WrongClock)
-	case errors.As(err, &fresh):
-		return f.Hint("leave out --worker to take any free one, or widen the pool: firn pool set %s --workers A-B", phrase.ShellWord(fresh.Pool))
 	case errors.As(err, &away) && !away.SaysWhatToDo():
 		return f.Hint("check that the store runs and that this host reaches it")
 	}

@@ -138,6 +138,18 @@ func unique(texts []string) []string {
 	return all
 }
 
+// withoutRepeats returns the errors without those whose text came before, as of a store that several
+// series use.
+func withoutRepeats(errs []error) []error {
+	var all []error
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(all, func(e error) bool { return e.Error() == err.Error() }) {
+			all = append(all, err)
+		}
+	}
+	return all
+}
+
 // failedTogether makes one failure of the errors of several drawings: all that is wrong, and
 // for what is missing all commands at once, in the order of the drawings.
 func failedTogether(all []*drawing, errs []error) error {
@@ -162,7 +174,7 @@ func failedTogether(all []*drawing, errs []error) error {
 		said = append(said, err.Error())
 	}
 	if count < 2 || len(lost) == 0 {
-		return errors.Join(errs...)
+		return errors.Join(withoutRepeats(errs)...)
 	}
 	if len(lost) == 1 { // its own hints say more
 		for i, err := range errs {
@@ -176,6 +188,6 @@ func failedTogether(all []*drawing, errs []error) error {
 			whole.Hint("%s", text)
 		}
 	}
-	whole.Err = ui.Rename(strings.Join(said, "\n"), errors.Join(errs...))
+	whole.Err = ui.Rename(strings.Join(unique(said), "\n"), errors.Join(errs...))
 	return whole
 }

@@ -47,6 +47,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	var missing *lease.MissingPoolError
 	var early *lease.NotYetError
 	var full *lease.FullError
+	var fresh *lease.FreshError
 	var layout *lease.LayoutError
 	var worker *lease.WorkerError
 	var room *beside.RoomError
@@ -64,6 +65,9 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 		return tooEarly(err, early)
 	case errors.As(err, &full):
 		return fullPool(err, full, at.from)
+	case errors.As(err, &fresh):
+		return ui.Failed("%w", ui.Rename(phrase.Reason(err), err)).
+			Hint("leave out %s to take any free one, or widen the pool: firn pool set %s --workers A-B", remedy.Setting(at.from, "worker"), phrase.ShellWord(fresh.Pool))
 	case errors.As(err, &layout):
 		return ui.Bad("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)).
 			Hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", remedy.Setting(at.from, "layout"))

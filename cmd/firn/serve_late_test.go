@@ -192,3 +192,20 @@ func TestServeTakesUpARecoveredStore(t *testing.T) {
 	s.until("ids start", func() bool { return c.Incr(t.Context(), "photo").Err() == nil })
 	s.stop()
 }
+
+// To stop while the store is not there yet is no error of the store.
+func TestServeStopsWhileItsDatabaseIsMissing(t *testing.T) {
+	pg := testserver.Postgres(t)
+	url := strings.Replace(databases(t, pg, "there")[0], "/there", "/missing", 1)
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+photoLine+"  "+ordersLine)
+	for range 3 { // of which each stops somewhere else
+		s := serve(t, dir)
+		s.until("it has looked", func() bool { return strings.Contains(s.log.String(), "cannot be opened") })
+		s.stop()
+		_, after, _ := strings.Cut(s.log.String(), `"msg":"stopping"`)
+		if strings.Contains(after, "ERROR") || strings.Contains(after, "WARN") || strings.Contains(s.log.String(), "context canceled") {
+			t.Errorf("at the end:\n%s", s.log)
+		}
+	}
+}

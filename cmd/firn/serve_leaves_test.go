@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
 )
@@ -142,4 +144,75 @@ func firnIn(t *testing.T, dir, home string, want int, args ...string) string {
 		t.Errorf("%v: exit code %d, want %d: %s%s", args, code, want, &out, p.errs.String())
 	}
 	return out.String() + p.errs.String()
+}
+
+// A reload that is refused creates no counter, whatever refuses it.
+func TestServeRefusedReloadCreatesNothing(t *testing.T) {
+	dir := t.TempDir()
+	config := func(more string) {
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries:\n  photo: { kind: flake, pool: default }\n  invoice: { kind: document, pattern: \"INV-{6}\" }\n"+more+"pools: { default: {}, missing: {} }\n")
+	}
+	config("")
+	s := serve(t, dir)
+	t.Chdir(dir)
+	const fresh = "  a: { kind: sequence }\n  b: { kind: sequence }\n  c: { kind: document, pattern: \"C-{6}\" }\n"
+	for _, bad := range []string{
+		"  extra: { kind: flake, pool: missing }\n",                             // a pool that the file lacks
+		"  other: { kind: sequence, stores: [sqlite:no.db, sqlite:none.db] }\n", // stores that are not there
+	} {
+		config(fresh + bad)
+		s.reload(notReloaded)
+		if out, errs, code := called(t, "series", "ls"); code != 0 || strings.Contains(out, "sequence") || strings.Contains(out, "C-{6}") {
+			t.Errorf("after a refusal of%s%s%s", bad, out, errs)
+		}
+	}
+	config(fresh)
+	s.reload(reloaded)
+	if n, err := s.redis("").Do(t.Context(), "INCR", "a").Int(); err != nil || n != 1 {
+		t.Errorf("a begins with %d, %v", n, err)
+	}
+	s.stop()
+}
+
+// A reload to a file that is not there says so once, however many series use it.
+func TestServeReloadSaysAMissingFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	config := func(file string) {
+		write(t, dir, "firn.yaml", "store: sqlite:"+file+"\nseries:\n  photo: { kind: flake }\n  orders: { kind: sequence }\n")
+	}
+	config("ids.db")
+	s := serve(t, dir)
+	config("away.db")
+	s.reload(notReloaded)
+	if n := strings.Count(s.log.String(), "there is no store"); n != 1 {
+		t.Errorf("%d times:\n%s", n, s.log)
+	}
+	s.stop()
+}
+
+// A reload that needs a store which is away says to send the signal again, and that leads on.
+func TestServeReloadWhileTheStoreIsAway(t *testing.T) {
+	pg := testserver.Postgres(t)
+	url := databases(t, pg, "app")[0]
+	firnOn(t, url, 0, "series", "create", "orders", "--kind", "sequence")
+	firnOn(t, url, 0, "series", "create", "bills", "--kind", "sequence")
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+ordersLine)
+	s := serve(t, dir)
+	pg.Stop(t)
+	write(t, dir, "firn.yaml", "store: "+url+"\nseries:\n  "+ordersLine+"  bills: { kind: sequence }\n")
+	s.reload(notReloaded)
+	if !strings.Contains(s.log.String(), "when the store answers, send SIGHUP to this server again") {
+		t.Errorf("no hint:\n%s", s.log)
+	}
+	pg.Start(t)
+	s.until("it is reloaded", func() bool {
+		s.signal(syscall.SIGHUP)
+		time.Sleep(time.Second)
+		return strings.Contains(s.log.String(), reloaded)
+	})
+	if n, err := s.redis("").Do(t.Context(), "INCR", "bills").Int(); err != nil || n != 1 {
+		t.Errorf("bills begins with %d, %v", n, err)
+	}
+	s.stop()
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
@@ -15,6 +17,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server/daemon"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
@@ -46,7 +49,7 @@ func (h hinter) serving(p daemon.Problem) string {
 		f.Hint("if %s has ids with a time: list all series of this server in firn.yaml, %s with kind: flake", lost.Name, lost.Name).
 			Hint("only if every name that no counter has is one of ids with a time: firn serve --kind flake")
 	}
-	if errors.As(err, new(*countername.KindError)) {
+	if errors.As(err, new(*countername.KindError)) || p.Series.Listed && errors.As(err, new(*sequence.EndError)) && len(f.Hints) > 0 {
 		f.Hint("then send SIGHUP to this server, or restart it")
 	}
 	var copied *sqlite.CopyError
@@ -153,6 +156,9 @@ func seriesFailure(cmd *cobra.Command, e *daemon.SeriesError) error {
 	var f *ui.Failure
 	if !errors.As((&drawing{e.Series, hinter{cmd: cmd}}).explain(e.Err), &f) {
 		return e
+	}
+	if firn.Retryable(e.Err) || errors.Is(e.Err, context.DeadlineExceeded) { // a start waits for such a store, a reload does not
+		f.Hint("the new settings are not in force: when the store answers, send SIGHUP to this server again")
 	}
 	named := &daemon.SeriesError{Series: e.Series, Err: f.Err}
 	return &ui.Failure{Code: f.Code, Err: ui.Rename(named.Error(), e), Hints: f.Hints}

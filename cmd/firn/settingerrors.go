@@ -130,7 +130,7 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 		return f.Hint("to change the pool: firn pool set %s --workers %s. To keep it: workers: %s in firn.yaml", phrase.ShellWord(other.Pool), other.Want, other.Have)
 	case errors.As(err, &host):
 		f.Code = ui.ExitFailed
-		return f.Hint("--worker recycle takes any free one")
+		return f.Hint("to take any free one: --worker recycle")
 	case errors.As(err, &kind):
 		return kindHints(f, kind)
 	case errors.As(err, &lost):

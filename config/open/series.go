@@ -93,6 +93,16 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	return s, nil
 }
 
+// CheckSeries returns the error that [OpenSeries] returns before it creates anything: the stores are
+// copies, or the name is that of another counter. It creates nothing.
+func CheckSeries(ctx context.Context, d *config.Series, stores []store.Store) error {
+	if err := checkStores(ctx, d, stores); err != nil {
+		return err
+	}
+	_, err := begins(ctx, d, stores)
+	return err
+}
+
 // numbers are the options of a series of numbers.
 func (o *Options) numbers(d *config.Series) sequence.Options {
 	options := d.Options.Sequence

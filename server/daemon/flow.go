@@ -103,6 +103,21 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, o open.Options)
 	return now, nil
 }
 
+// mayOpen returns the error of opening a counter, as far as it is known before the counter is
+// created. It creates nothing.
+func (d *outlet) mayOpen(ctx context.Context, shared *sharedStores) error {
+	var stores []store.Store
+	for _, url := range d.URLs {
+		u, err := shared.enterMaking(ctx, url, nil)
+		if err != nil {
+			return whichstore.At(d.Series, url, err)
+		}
+		defer shared.leave(u)
+		stores = append(stores, u.watched())
+	}
+	return open.CheckSeries(ctx, d.Series, stores)
+}
+
 // joinStores makes what is open a member of its stores, so that it ends with what others
 // find out about them, and they with what it does.
 func (d *outlet) joinStores(users []*sharedStore, now *flowing) (part func(), err error) {

@@ -111,6 +111,8 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 			s.log.Info("open")
 			opened()
 			return
+		case ctx.Err() != nil:
+			return // the server ends
 		case passes(err):
 			told = ""
 		case needsSIGHUP(err):
@@ -131,7 +133,7 @@ func (s *supply) insist(ctx context.Context, stores *sharedStores, opened func()
 // about to raise it: the supply is not to be opened.
 func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 	err := s.drawing.look(ctx, stores)
-	if err != nil && !passes(err) && (*s.trouble.Load()).Error() != err.Error() {
+	if err != nil && !passes(err) && ctx.Err() == nil && (*s.trouble.Load()).Error() != err.Error() {
 		s.trouble.Store(&err)
 		s.log.Warn("not opened yet", withHint(s.drawing.hintOf(err), "err", err)...)
 	}

@@ -40,7 +40,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 			}
 		}
 	}
-	err = beginAll(ctx, fresh, func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, s)) })
+	err = o.beginFresh(ctx, fresh)
 	var options *server.Options
 	var series []*server.Series
 	if err == nil {
@@ -67,6 +67,36 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	o.sharded.Store(&next.sharded)
 	closeAll(gone, o.log)
 	return nil
+}
+
+// beginFresh begins supplies for a reload. Counters that it may create come last, and documents
+// before sequences, as a document can be refused by its texts: a reload that is refused leaves no
+// counter behind.
+func (o *service) beginFresh(ctx context.Context, fresh []*supply) error {
+	begin := func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, s)) }
+	var documents, sequences []*supply
+	for _, s := range fresh {
+		switch {
+		case s.existing:
+		case s.drawing.Kind == config.Document:
+			documents = append(documents, s)
+		case s.drawing.Kind == config.Sequence:
+			sequences = append(sequences, s)
+		}
+	}
+	err := beginAll(ctx, fresh, func(s *supply) error {
+		if slices.Contains(documents, s) || slices.Contains(sequences, s) {
+			return o.plan.leaves(s.drawing, s.drawing.mayOpen(ctx, o.stores))
+		}
+		return begin(s)
+	})
+	if err == nil {
+		err = beginAll(ctx, documents, begin)
+	}
+	if err == nil {
+		err = beginAll(ctx, sequences, begin)
+	}
+	return err
 }
 
 // planAgain reads the settings anew. It opens no store.

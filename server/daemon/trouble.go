@@ -18,18 +18,28 @@ import (
 // judge says what is to be said of an error of the series.
 func (d *outlet) judge(err error) server.Explanation {
 	return server.Explanation{
-		Again: passes(err), TooMany: asksForLess(err), Trouble: troubleOf(err), Hint: d.hintOf(err), StartsAt: startOf(err),
+		Again: passes(err), Left: leftOf(err), Trouble: troubleOf(err), Hint: d.hintOf(err), StartsAt: startOf(err),
 	}
 }
 
-// asksForLess reports whether a call for fewer numbers would be served.
-func asksForLess(err error) bool {
+// leftOf returns how many numbers a call that asks for fewer would be served; 0: none.
+func leftOf(err error) int64 {
 	var numbers *sequence.EndError
 	var texts *document.EndError
 	var away *sequence.OutageError
-	return errors.As(err, &numbers) && numbers.Left > 0 || errors.As(err, &texts) && texts.Left > 0 ||
-		errors.As(err, &away) && away.Left > 0
+	switch {
+	case errors.As(err, &numbers):
+		return numbers.Left
+	case errors.As(err, &texts):
+		return texts.Left
+	case errors.As(err, &away):
+		return away.Left
+	}
+	return 0
 }
+
+// asksForLess reports whether a call for fewer numbers would be served.
+func asksForLess(err error) bool { return leftOf(err) > 0 }
 
 // troubleOf says what is wrong in words that everybody may read: whoever draws ids is told
 // no store, no address, no other process, and nothing that a driver says.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -48,10 +49,13 @@ func (a *api) drawForeign(d *draft, r *http.Request, session *server.Session, na
 	}
 	var err error
 	if d.values, err = session.Next(r.Context(), name, d.values[:0], n); err != nil {
-		return problemFor(session, err)
+		return drawProblem(session, err, fewerTinyid)
 	}
 	return nil
 }
+
+// fewerTinyid is fewer for tinyid. Leaf has no way to ask for more than one.
+func fewerTinyid(_ string, n int64) string { return fmt.Sprintf("batchSize=%d gives what is left", n) }
 
 // tinyid answers as DiDi's tinyid: numbers in its JSON.
 func (a *api) tinyid(w http.ResponseWriter, r *http.Request) *problem {

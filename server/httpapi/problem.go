@@ -86,8 +86,18 @@ func problemOf(err error) *problem { return newProblem(err, phrase.Reason(err), 
 
 // problemFor is problemOf with what the session may know of causes.
 func problemFor(session *server.Session, err error) *problem {
-	text, hint := session.Explain(err)
+	return drawProblem(session, err, fewer)
+}
+
+// drawProblem is problemFor of a route with its own way to ask for n values, which fewer says.
+func drawProblem(session *server.Session, err error, fewer func(series string, n int64) string) *problem {
+	text, hint := session.Explain(err, fewer)
 	return newProblem(err, text, hint)
+}
+
+// fewer says how to ask a series for the n values that it has left.
+func fewer(series string, n int64) string {
+	return fmt.Sprintf("POST /v1/series/%s/next?n=%d gives what is left", series, n)
 }
 
 func newProblem(err error, text, hint string) *problem {

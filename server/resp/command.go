@@ -182,10 +182,15 @@ func (c *conn) failure(err error) {
 	case server.Retry(err):
 		code = "TRYAGAIN"
 	}
-	text, hint := c.session.Explain(err)
+	text, hint := c.session.Explain(err, fewer)
 	text = code + " " + text
 	if hint != "" {
 		text += "; hint: " + hint
 	}
 	c.fail(text)
+}
+
+// fewer says how to ask a series for the n values that it has left.
+func fewer(series string, n int64) string {
+	return fmt.Sprintf("FIRN.NEXT %s %d gives what is left", series, n)
 }
