@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -95,19 +96,26 @@ func (*MissingPoolError) Retryable() bool { return false }
 // was created by Ensure, or its store was recovered, not long ago. Ids start by themselves.
 // A program that should wait for them, and not end and be started again, sets Options.Wait
 // to more than the longest outage budget of the pool and 10 s, such as 10 minutes.
+//
+// Where a lease has its worker already, or another one in place of one that it lost, the error
+// says that the worker's first id is late, and Why.
 type NotYetError struct {
 	Pool     string
 	StartsAt time.Time
+	Why      string // in words; empty: an earlier process may have issued ids up to then
 }
 
 func (e *NotYetError) Error() string {
+	if e.Why != "" {
+		return e.Reason() + "; call again at that time"
+	}
 	return e.Reason() + ": call again at that time, or set Options.Wait to 10 minutes to wait for it"
 }
 
 // Reason is Error without what to do next.
 func (e *NotYetError) Reason() string {
-	return fmt.Sprintf("lease: the ids of pool %q start at %s, because an earlier process may have issued ids up to then",
-		e.Pool, e.StartsAt.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("lease: the ids of pool %q start at %s, because %s",
+		e.Pool, e.StartsAt.UTC().Format(time.RFC3339), cmp.Or(e.Why, "an earlier process may have issued ids up to then"))
 }
 
 // A WorkerError says that a worker was asked for that the pool does not have.

@@ -13,7 +13,8 @@ func TestReasons(t *testing.T) {
 		error
 		Reason() string
 	}{
-		&NotYetError{"web", time.Unix(1e9, 0)},
+		&NotYetError{Pool: "web", StartsAt: time.Unix(1e9, 0)},
+		&NotYetError{Pool: "web", StartsAt: time.Unix(1e9, 0), Why: "the store can lose writes"},
 		&LayoutError{"web", "firn", "js53"},
 		&MissingPoolError{Pool: "web"},
 		&MissingPoolError{Pool: "web", Pools: []string{"shop"}},
