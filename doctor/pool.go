@@ -143,8 +143,8 @@ func (c *poolCheck) years() {
 func (c *poolCheck) floor() {
 	floor := c.layout.Time(c.records.pool.Floor + 1)
 	if left := floor.Sub(c.now()); c.records.pool.Floor > 0 && left > 0 {
-		c.say(Warning, "start", "wait", "ids start at %s, in %s: the pool was created by firn pool ensure, or recovered, not long ago",
-			phrase.Instant(floor), left.Round(time.Second))
+		c.say(Warning, "start", "wait", "ids start at %s, in %s: %s", phrase.Instant(floor), left.Round(time.Second),
+			cmp.Or(c.records.pool.Ahead, "the pool was created by firn pool ensure, or recovered, not long ago"))
 		return
 	}
 	c.say(OK, "start", "", "ids have started")

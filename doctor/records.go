@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/dated"
@@ -60,14 +61,36 @@ func (e *exam) read(list []store.Record) map[string]*poolRecords {
 			unread++
 			e.say(Bad, "records", "restore a backup, then: "+remedy.Recover("", false), "%s", phrase.WithoutPackage(err.Error()))
 		}
+	}
+	for _, rec := range list {
 		if rec.Written.After(e.now().Add(term.Skew)) {
-			e.say(Warning, "clock", remedy.WrongClock, "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
+			e.say(Warning, "clock", remedy.WrongClock+e.meanwhile(rec, found), "record %s was written at %s, which is still to come", rec.Key, phrase.Instant(rec.Written))
 		}
 	}
 	if unread == 0 {
 		e.say(OK, "records", "", "%s, all readable", phrase.Plural(len(list), "record"))
 	}
 	return found
+}
+
+// meanwhile says what becomes of a record that a clock has written which was ahead, once all clocks are
+// right: nobody has to do anything, and the warning does not end before its time has come.
+func (e *exam) meanwhile(rec store.Record, found map[string]*poolRecords) string {
+	text := "; if both are right by now, the record may stay, and this warning ends at that time, or when the record is written again"
+	name, _, _ := strings.Cut(strings.TrimPrefix(rec.Key, term.KeyPools), "/")
+	n, isWorker := term.WorkerOf(name, rec.Key)
+	p := found[name]
+	if !isWorker || p == nil {
+		return text
+	}
+	l, err := firn.ParseLayout(p.pool.Layout)
+	if err != nil {
+		return text
+	}
+	if until := l.Time(max(p.workers[n].Horizon, p.pool.Floor) + 1); until.After(e.now()) {
+		text += fmt.Sprintf("; worker %d of pool %s is out of use until %s", n, name, phrase.Instant(until))
+	}
+	return text
 }
 
 // readRecord sorts a record to its pool.

@@ -1,11 +1,13 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
@@ -20,6 +22,7 @@ type Recovery struct {
 	Pool     string
 	StartsAt time.Time // ids start then
 	Workers  int       // how many records of workers were rewritten
+	Why      string    // whose record the ids start above, where that is further ahead than an outage budget reaches; empty: nobody's
 }
 
 // Recover makes the pools of a store safe after it lost something: a backup was
@@ -32,38 +35,23 @@ type Recovery struct {
 // outage budget that a process may have had in a pool that the store does not have any
 // more; zero means 5 min. Pools that the store has count with their own limit. So no ids
 // are issued for about that long, reckoned by the store's clock: where that differs from this
-// host's, Recover changes nothing and returns what [CheckClock] says. It accepts that the pools are in this store. It may be
+// host's, Recover changes nothing and returns what [CheckClock] says. No ids of a pool are issued
+// before the highest horizon of its workers' records either: where the clock of a process was ahead,
+// that is later, see [PlanRecovery]. It accepts that the pools are in this store. It may be
 // repeated, and has to be after an error.
 //
 // A pool without a record, of which the store has records of workers, is not made safe by
 // this: [Ensure] creates it.
 func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recovery, error) {
-	if outage <= 0 {
-		outage = DefaultOutage
-	}
-	if err := CheckClock(ctx, s); err != nil {
+	r, err := reckon(ctx, s, outage)
+	if err != nil {
 		return nil, err
 	}
 	durability, err := s.Durability(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := s.Get(ctx, term.KeyStore)
-	if err != nil {
-		return nil, err
-	}
-	now := latest(rec)
-	floor := now.Add(outage)
-	if rec.Version != "" {
-		all, err := term.ReadStore(rec)
-		if err != nil {
-			return nil, err
-		}
-		if all.Floor.After(floor) {
-			floor = all.Floor
-		}
-	}
-	if _, err := s.Put(ctx, rec.Key, term.Store{Floor: floor}.Encode(), store.Condition{Version: rec.Version}); err != nil {
+	if _, err := s.Put(ctx, term.KeyStore, term.Store{Floor: r.floor}.Encode(), store.Condition{Version: r.version}); err != nil {
 		return nil, fmt.Errorf("pool: writing down when ids of the store may start: %w", err)
 	}
 	pools, err := list(ctx, s)
@@ -72,53 +60,134 @@ func Recover(ctx context.Context, s store.Store, outage time.Duration) ([]Recove
 	}
 	var done []Recovery
 	for _, p := range pools {
-		r, err := p.recover(ctx, s, now, floor, durability.Identity)
+		one, err := p.recover(ctx, s, r, durability.Identity)
 		if err != nil {
 			return done, fmt.Errorf("pool: %q: %w", p.name, err)
 		}
 		if p.Created() {
-			done = append(done, r)
+			done = append(done, one)
 		}
 	}
 	return done, nil
 }
 
+// PlanRecovery returns what [Recover] would do, without the records that it would rewrite. It
+// writes nothing.
+func PlanRecovery(ctx context.Context, s store.Store, outage time.Duration) ([]Recovery, error) {
+	r, err := reckon(ctx, s, outage)
+	if err != nil {
+		return nil, err
+	}
+	pools, err := list(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var all []Recovery
+	for _, p := range pools {
+		if !p.Created() {
+			continue
+		}
+		if err := p.raise(ctx, s, r, p.Store); err != nil {
+			return nil, fmt.Errorf("pool: %q: %w", p.name, err)
+		}
+		all = append(all, p.recovery())
+	}
+	return all, nil
+}
+
+// A reckoning is what a recovery goes by.
+type reckoning struct {
+	now     time.Time     // the latest that it can be by any clock
+	floor   time.Time     // of the store
+	version store.Version // of the store's record
+}
+
+// reckon reads the store's clock and its floor.
+func reckon(ctx context.Context, s store.Store, outage time.Duration) (r reckoning, err error) {
+	if outage <= 0 {
+		outage = DefaultOutage
+	}
+	if err := CheckClock(ctx, s); err != nil {
+		return r, err
+	}
+	rec, err := s.Get(ctx, term.KeyStore)
+	if err != nil {
+		return r, err
+	}
+	now := latest(rec)
+	r = reckoning{now, now.Add(outage), rec.Version}
+	if rec.Version == "" {
+		return r, nil
+	}
+	all, err := term.ReadStore(rec)
+	if err == nil && all.Floor.After(r.floor) {
+		r.floor = all.Floor
+	}
+	return r, err
+}
+
 // recover raises the pool's floor first and the workers' records after, so
 // that whoever acquires a worker meanwhile either reads the new floor or is found.
-func (p *stored) recover(ctx context.Context, s store.Store, now, floor time.Time, identity string) (Recovery, error) {
-	if err := p.raise(ctx, s, now, floor, identity); err != nil {
+func (p *stored) recover(ctx context.Context, s store.Store, r reckoning, identity string) (Recovery, error) {
+	if err := p.raise(ctx, s, r, identity); err != nil {
 		return Recovery{}, err
 	}
-	r := Recovery{Pool: p.name, StartsAt: p.layout.Time(p.Floor + 1)}
+	if err := p.write(ctx, s); err != nil {
+		return Recovery{}, err
+	}
+	done := p.recovery()
 	for pass := 0; ; pass++ {
 		rewritten, err := p.free(ctx, s, pass == 0)
-		r.Workers += rewritten
+		done.Workers += rewritten
 		if err != nil || rewritten == 0 {
-			return r, err
+			return done, err
 		}
 	}
 }
 
-// raise raises the pool's floor above every horizon that its workers have,
-// and above all that its members may have been granted.
-func (p *stored) raise(ctx context.Context, s store.Store, now, floor time.Time, identity string) error {
+// recovery says when the ids of the pool start, and why.
+func (p *stored) recovery() Recovery {
+	return Recovery{Pool: p.name, StartsAt: p.layout.Time(p.Floor + 1), Why: p.Ahead}
+}
+
+// raise raises the floor above all that the pool's members may have been granted, and above every
+// horizon that its workers have. A horizon further ahead than any grant reaches was written by a
+// clock that was ahead, or the clock here is behind, and nothing here tells which. In both cases the
+// store may have forgotten grants of other workers that were as far ahead. So the whole pool starts
+// above it, and not that worker alone. The record is written by the caller.
+func (p *stored) raise(ctx context.Context, s store.Store, r reckoning, identity string) error {
 	recs, err := s.List(ctx, term.KeyWorkers(p.name))
 	if err != nil {
 		return err
 	}
-	if longest := now.Add(p.OutageLimit()); longest.After(floor) {
+	floor := r.floor
+	if longest := r.now.Add(p.OutageLimit()); longest.After(floor) {
 		floor = longest
 	}
-	to := min(p.layout.Tick(floor), p.layout.Last())
+	granted := min(p.layout.Tick(floor), p.layout.Last())
+	to, ahead := granted, ""
 	for _, rec := range recs {
 		w, err := term.ReadRecord(rec)
 		if err != nil {
 			return err
 		}
-		to = max(to, w.Horizon)
+		if w.Horizon > to {
+			to, ahead = w.Horizon, p.ahead(rec.Key, w, granted)
+		}
 	}
-	p.Pool = p.Raised(to, identity)
-	return p.write(ctx, s)
+	p.Pool = p.Raised(to, ahead, identity)
+	return nil
+}
+
+// ahead says whose record has a horizon that is further ahead than any grant reaches.
+func (p *stored) ahead(key string, w term.Record, granted firn.Tick) string {
+	worker, _ := term.WorkerOf(p.name, key)
+	by := p.layout.Time(w.Horizon).Sub(p.layout.Time(granted))
+	if by >= time.Second {
+		by = by.Truncate(time.Second)
+	}
+	return fmt.Sprintf("worker %d may have issued ids up to then: its record was written by %s, whose clock was ahead by at least %s, or the clock of the recovery was behind",
+		worker, cmp.Or(w.Name, "a process"), by)
 }
 
 // free raises the workers' records that are below the floor, and takes

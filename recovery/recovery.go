@@ -141,8 +141,9 @@ type Options struct {
 type Plan struct {
 	*Contents
 	Options Options
-	Pause   time.Duration // no ids are made for about so long
-	UsedUp  []UsedUp      // series that have no number left after it
+	Pause   time.Duration   // no ids are made for about so long; in a pool that Starts gives a reason for, longer
+	Starts  []pool.Recovery // when the ids of each pool start, and why, where that is later than Pause
+	UsedUp  []UsedUp        // series that have no number left after it
 }
 
 // Plan returns what a recovery with these options does. It changes nothing. A nil *Options is
@@ -150,18 +151,18 @@ type Plan struct {
 //
 // Errors to tell apart, besides the store's: [*NumbersError], [*UnknownSeriesError] and
 // [*UsedUpError].
-func (c *Contents) Plan(ctx context.Context, o *Options) (*Plan, error) {
-	p := &Plan{Contents: c}
+func (c *Contents) Plan(ctx context.Context, o *Options) (p *Plan, err error) {
+	p = &Plan{Contents: c}
 	if o != nil {
 		p.Options = *o
 	}
-	if c.store != nil { // nil: there is no store yet, and its clock will be this host's
-		if err := pool.CheckClock(ctx, c.store); err != nil {
-			return nil, err
-		}
-	}
 	if p.Options.Outage <= 0 {
 		p.Options.Outage = pool.DefaultOutage
+	}
+	if c.store != nil { // nil: there is no store yet, and its clock will be this host's
+		if p.Starts, err = pool.PlanRecovery(ctx, c.store, p.Options.Outage); err != nil {
+			return nil, err
+		}
 	}
 	longest := p.Options.Outage
 	for _, one := range c.Pools {
@@ -174,7 +175,6 @@ func (c *Contents) Plan(ctx context.Context, o *Options) (*Plan, error) {
 	if len(c.Sequences)+len(c.Documents) == 0 {
 		return p, nil
 	}
-	var err error
 	if p.UsedUp, err = p.usedUp(ctx); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/pool"
@@ -27,7 +29,7 @@ func TestClockOfTheStoreBehind(t *testing.T) {
 	}
 	before := everyRecord(t, s)
 	for _, args := range [][]string{
-		{"store", "recover", "--yes"}, {"store", "recover", "--yes", "--json"}, {"pool", "ensure", "web", "--may-repeat", "default"}, {"next", "--wait", "0"},
+		{"store", "recover"}, {"store", "recover", "--yes"}, {"store", "recover", "--yes", "--json"}, {"pool", "ensure", "web", "--may-repeat", "default"}, {"next", "--wait", "0"},
 	} {
 		out, errs, code := called(t, append(args, "--store", url)...)
 		if code != ui.ExitFailed || out != "" || !strings.Contains(errs, "10m0s ahead of the store's") || !strings.Contains(errs, "one of the two is wrong") {
@@ -56,4 +58,36 @@ func everyRecord(t *testing.T, s store.Store) string {
 		b.WriteString(rec.Key + " " + string(rec.Value) + "\n")
 	}
 	return b.String()
+}
+
+// A host whose clock is behind the store's waits longer than others, and is told that its clock is behind.
+func TestClockOfTheHostBehind(t *testing.T) {
+	emptyHome(t)
+	url := testserver.PostgresBehind(t, -2*time.Hour).URL()
+	mustAll(t, "pool create --new --workers 0-1 --store "+url, "pool create web --new --workers 2-3 --store "+url)
+	for n := range int64(2) { // of processes whose clocks are right
+		leaveAhead(t, url, "default", n, time.Now().Add(2*time.Hour))
+	}
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	key := term.KeyPool("web")
+	rec, err := s.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := term.ReadPool(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Floor = firn.Default().Tick(time.Now().Add(2*time.Hour + 5*time.Minute)) // as another host recovered it
+	if _, err := s.Put(t.Context(), key, p.Encode(), store.Condition{Version: rec.Version}); err != nil {
+		t.Fatal(err)
+	}
+	for pool, what := range map[string]string{"default": "has issued ahead of this clock", "web": `the ids of pool "web" start at `} {
+		refusedWith(t, []string{"next", "--pool", pool, "--wait", "0", "--store", url}, what,
+			"this host's clock is ", " behind the store's: one of the two is wrong", "compare both with a clock that you trust", " --wait ")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,9 +121,9 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		opts.MayRepeat = mayRepeat
 	}
 	if f := cmd.Flags().Lookup("new"); f != nil && !saidBy(f) {
-		err := alreadyThere(l, ctx, set, opts)
+		room, err := alreadyThere(l, ctx, set, opts)
 		if err == nil {
-			err = askNew(ctx, cmd, name, set.storeName(), poolPlace{from: l.From})
+			err = askNew(ctx, cmd, l, set.storeName(), room, opts.MayRepeat)
 		}
 		if err != nil {
 			return err
@@ -286,27 +287,42 @@ func wanted(o *pool.Options) string {
 }
 
 // alreadyThere returns the error of creating a pool that is there, before anybody is asked
-// whether it ever existed. It makes no file, and leaves every other error to what follows.
-func alreadyThere(l *config.Leasing, ctx context.Context, set *settings, opts *pool.Options) error {
-	s, err := open.Store(ctx, set.StoreURL().Text, nil)
-	if err != nil {
-		return nil
+// whether it ever existed. Room says which pools its ids could repeat; nil: none. It makes no file, and
+// leaves every other error to what follows.
+func alreadyThere(l *config.Leasing, ctx context.Context, set *settings, opts *pool.Options) (room *beside.CrowdedError, err error) {
+	s, failed := open.Store(ctx, set.StoreURL().Text, nil)
+	if failed != nil {
+		return nil, nil
 	}
 	defer s.Close()
-	info, err := pool.Show(ctx, s, l.Pool)
-	if err != nil || copied.Check(ctx, s) != nil {
-		return nil
+	if copied.Check(ctx, s) != nil {
+		return nil, nil
 	}
-	return alreadyExists(l, &pool.ExistsError{Info: info}, opts)
+	info, failed := pool.Show(ctx, s, l.Pool)
+	if errors.As(failed, new(*lease.MissingPoolError)) {
+		return beside.CheckOptions(ctx, s, l.Pool, opts), nil
+	}
+	if failed != nil {
+		return nil, nil
+	}
+	return nil, alreadyExists(l, &pool.ExistsError{Info: info}, opts)
 }
 
-// askNew has a person state that the pool never existed.
-func askNew(ctx context.Context, cmd *cobra.Command, name, at string, place poolPlace) error {
+// askNew has a person state that the pool never existed. Where nobody can be asked, its hints have what a
+// pool beside others needs too: without that each of them would be refused.
+func askNew(ctx context.Context, cmd *cobra.Command, l *config.Leasing, at string, room *beside.CrowdedError, repeats []string) error {
+	name, word := l.Pool, phrase.ShellWord(l.Pool)
 	p := ui.PersonAt(cmd)
 	if p == nil {
-		return ui.Bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at).
-			Hint("if it may have existed: firn pool ensure %s%s", phrase.ShellWord(name), remedy.EnsureNote(place.from)).
-			Hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", phrase.ShellWord(name))
+		f := ui.Bad("standard input is not a terminal, so nobody can say whether pool %q ever existed in %s", name, at)
+		if room != nil {
+			claim := claimed(append(slices.Clone(repeats), room.All...))
+			return f.Hint("%s", remedy.Beside(room, name, l.From)).
+				Hint("only if their ids never meet in one table, queue or cache: if %q may have existed: firn pool ensure %s --may-repeat %s%s. Only if no id was ever drawn from it, here or in a database that this one was restored from: firn pool create %s --may-repeat %s --new",
+					name, word, claim, remedy.EnsureNote(l.From), word, claim)
+		}
+		return f.Hint("if it may have existed: firn pool ensure %s%s", word, remedy.EnsureNote(l.From)).
+			Hint("only if it never existed there, nor in a database this one was restored from: firn pool create %s --new", word)
 	}
 	return p.Agree(ctx, fmt.Sprintf("Create pool %q in %s? Only if it never existed there, nor in a database this one was restored from", name, at))
 }

@@ -37,11 +37,16 @@ func mayRepeat(e *pool.OverlapError, room *beside.CrowdedError) string {
 	if room != nil {
 		all = room.All
 	}
-	var flags []string
-	for _, name := range all {
-		flags = append(flags, "--may-repeat "+phrase.ShellWord(name))
+	return "--may-repeat " + claimed(all)
+}
+
+// claimed are pools as what follows a --may-repeat.
+func claimed(pools []string) string {
+	var words []string
+	for _, name := range pools {
+		words = append(words, phrase.ShellWord(name))
 	}
-	return strings.Join(flags, " ")
+	return strings.Join(words, " --may-repeat ")
 }
 
 // hasRoom reports whether a pool can have workers of its own beside the others.

@@ -61,10 +61,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	case errors.As(err, &missing):
 		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
-		left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
-		text := fmt.Sprintf("the ids of pool %q start at %s, because an earlier process may have issued ids up to then: for its outage budget a process makes ids while it does not reach the store",
-			early.Pool, early.StartsAt.UTC().Format(time.RFC3339))
-		return ui.Failed("%w", ui.Rename(text, err)).HintFlag("wait", "to wait until then: --wait %s", phrase.Duration(left))
+		return tooEarly(err, early)
 	case errors.As(err, &full):
 		return fullPool(err, full, at.from)
 	case errors.As(err, &layout):
@@ -81,6 +78,20 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 		return otherStore(err, other, at.url)
 	}
 	return nil
+}
+
+// tooEarly says when the ids of a pool start, why, and how to wait for them.
+func tooEarly(err error, early *lease.NotYetError) *ui.Failure {
+	left := max(time.Until(early.StartsAt), 0).Truncate(10*time.Second) + 10*time.Second
+	text := phrase.Reason(early)
+	if early.Why == "" {
+		text += ": for its outage budget a process makes ids while it does not reach the store"
+	}
+	f := ui.Failed("%w", ui.Rename(text, err))
+	if early.Behind > 0 {
+		f.Hint("if this host's clock is the wrong one, set it and run this command again: %s", remedy.WrongClock)
+	}
+	return f.HintFlag("wait", "to wait until then: --wait %s", phrase.Duration(left))
 }
 
 // ensureLost says how a pool is created that was lost, with the workers that are left to it.

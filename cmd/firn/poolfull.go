@@ -14,9 +14,16 @@ import (
 // fullPool says what to do where a pool has no free worker. To wait comes last: a process that runs
 // keeps its worker. From says where each setting of the pool is from.
 func fullPool(err error, full *lease.FullError, from map[string]string) *ui.Failure {
-	name := phrase.ShellWord(full.Pool)
-	f := ui.Failed("%w", ui.Rename(phrase.Reason(full), err)).
-		Hint("to see who holds them: firn worker ls; a process that runs keeps its worker, so one falls free only when its process has ended or died")
+	name, held := phrase.ShellWord(full.Pool), isHeld(full)
+	f := ui.Failed("%w", ui.Rename(phrase.Reason(full), err))
+	if full.Behind > 0 {
+		f.Hint("%s", remedy.WrongClock)
+	}
+	if held {
+		f.Hint("to see who holds them: firn worker ls; a process that runs keeps its worker, so one falls free only when its process has ended or died")
+	} else {
+		f.Hint("no process holds them; to see up to when each may have issued ids: firn worker ls")
+	}
 	var room *beside.FullPoolError
 	known := errors.As(err, &room)
 	switch {
@@ -30,7 +37,9 @@ func fullPool(err error, full *lease.FullError, from map[string]string) *ui.Fail
 	if full.Reserved != "" {
 		f.Hint("to see what the change of the pool's workers waits for: firn pool show %s", name)
 	}
-	f.Hint("or end one of these processes")
+	if held {
+		f.Hint("or end one of these processes")
+	}
 	for _, h := range full.Holders {
 		if h.Name == "" { // it falls free at that time, as no process has it
 			return f.HintFlag("wait", "or wait until worker %d falls free: --wait %s", h.Worker, fullWait(h.Free))
@@ -41,6 +50,17 @@ func fullPool(err error, full *lease.FullError, from map[string]string) *ui.Fail
 		wait = full.Holders[0].Free
 	}
 	return f.HintFlag("wait", "only if one of these processes is ending or has died, to wait for its worker: --wait %s", fullWait(wait))
+}
+
+// isHeld reports whether a process may hold a worker of the pool. Those of a pool that is too large to list
+// are not known, nor are those whose records nobody can read.
+func isHeld(full *lease.FullError) bool {
+	for _, h := range full.Holders {
+		if h.Name != "" {
+			return true
+		}
+	}
+	return int64(len(full.Holders)) < full.Workers
 }
 
 // fullWait is how long to wait for a worker that falls free after a time, as a flag says it.

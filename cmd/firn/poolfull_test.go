@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store/open"
@@ -83,5 +84,21 @@ func TestHintsOfANarrowedPool(t *testing.T) {
 	mustAll(t, "pool set ledger --workers 0-15 --store "+url)
 	if out, _, _ := called(t, "pool", "ls", "--store", url); !strings.Contains(out, "0-15") || strings.Contains(out, "reserves") {
 		t.Errorf("not taken back:\n%s", out)
+	}
+}
+
+// Workers that no process holds fall free by themselves: there is no process to end.
+func TestHintsOfAFullPoolThatNobodyHolds(t *testing.T) {
+	url := "sqlite:" + filepath.Join(emptyHome(t), "ids.db")
+	mustAll(t, "pool create ledger --new --workers 0-1 --store "+url)
+	for n := range int64(2) {
+		leaveAhead(t, url, "ledger", n, time.Now().Add(time.Hour))
+	}
+	text := refusedWith(t, []string{"next", "--pool", "ledger", "--wait", "100ms", "--store", url}, "no process holds them",
+		"firn worker ls", "firn pool set ledger --workers 0-3", "or wait until worker 0 falls free: --wait 1h")
+	for _, wrong := range []string{"a process that runs", "end one of these", "who holds them"} {
+		if strings.Contains(text, wrong) {
+			t.Errorf("it says %q, and no process holds a worker:\n%s", wrong, text)
+		}
 	}
 }

@@ -252,8 +252,12 @@ func (o *holdOptions) waits(errs io.Writer, early *lease.NotYetError) {
 		h.tell(holdEvent{Event: "wait", Pool: early.Pool, StartsAt: phrase.Instant(early.StartsAt)})
 		return
 	}
-	fmt.Fprintf(errs, "firn: waiting: the ids of pool %q start at %s, in %s\n",
-		early.Pool, early.StartsAt.UTC().Format(time.RFC3339), time.Until(early.StartsAt).Round(time.Second))
+	why := ""
+	if early.Why != "" {
+		why = ": " + early.Why
+	}
+	fmt.Fprintf(errs, "firn: waiting: the ids of pool %q start at %s, in %s%s\n",
+		early.Pool, early.StartsAt.UTC().Format(time.RFC3339), time.Until(early.StartsAt).Round(time.Second), why)
 }
 
 // mostGrace is the longest grace with an outage budget.

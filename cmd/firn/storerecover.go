@@ -254,8 +254,11 @@ func (r *recovering) recover(ctx context.Context, p *recovery.Plan, out io.Write
 	}
 	line := recoveredLine{Store: fromurl.Redact(r.url), StartsAt: phrase.Instant(done.StartsAt), Then: r.then(ctx, p), noPools: !p.HasPools()}
 	lines := []recoveredLine{line}
+	if soon := startOfOthers(done.Pools); !soon.IsZero() { // the instant of the whole store is that of the latest pool
+		lines[0].others = phrase.Instant(soon)
+	}
 	for _, one := range done.Pools {
-		lines = append(lines, recoveredLine{Pool: one.Pool, StartsAt: phrase.Instant(one.StartsAt), Workers: &one.Workers})
+		lines = append(lines, recoveredLine{Pool: one.Pool, StartsAt: phrase.Instant(one.StartsAt), Workers: &one.Workers, Why: one.Why})
 	}
 	return errors.Join(printRecovered(out, lines, asJSON), printCounters(out, countersOf(done), asJSON), printThen(out, line.Then, asJSON))
 }

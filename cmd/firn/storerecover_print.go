@@ -38,7 +38,12 @@ func (r *recovering) explain(w io.Writer, p *recovery.Plan, now time.Time) error
 	until := now.Add(p.Pause).UTC().Format(time.RFC3339)
 	if p.HasPools() {
 		say("pools: %s. Every worker is taken from its process", phrase.List(poolNames(p.Contents)))
-		say("no ids for about %s, until %s: %s", phrase.Duration(p.Pause), until, why)
+		switch later := explainAhead(say, p); {
+		case later == 0:
+			say("no ids for about %s, until %s: %s", phrase.Duration(p.Pause), until, why)
+		case later < len(p.Starts):
+			say("the ids of the other pools start in about %s, at %s: %s", phrase.Duration(p.Pause), until, why)
+		}
 	} else {
 		say("pools: none. The ids of a pool that is created now start at %s: %s", until, why)
 	}
@@ -53,6 +58,46 @@ func (r *recovering) explain(w io.Writer, p *recovery.Plan, now time.Time) error
 		say("series %s has no number left %s: %s", u.Series, untilText(u), lastText(u))
 	}
 	return ui.PrintNote(w, "%s", strings.TrimSuffix(b.String(), "\n"))
+}
+
+// explainAhead says which pools start later than the others, because of a record that is far ahead, and
+// returns how many those are. Who reads it has not lost a year yet.
+func explainAhead(say func(string, ...any), p *recovery.Plan) (later int) {
+	before := map[string]time.Time{}
+	for _, info := range p.Pools {
+		before[info.Name] = info.StartsAt
+	}
+	for _, one := range p.Starts {
+		if one.Why == "" {
+			continue
+		}
+		later++
+		say("the ids of pool %s start at %s, in %s: %s", one.Pool, phrase.Instant(one.StartsAt), phrase.Duration(time.Until(one.StartsAt).Round(time.Minute)), one.Why)
+		if before[one.Pool].Equal(one.StartsAt) {
+			say("an earlier firn store recover has started pool %s so late, and this one changes nothing about that", one.Pool)
+			continue
+		}
+		say("if the clock of this host is behind, do nothing here: set it, and run this command again")
+		say("if the store has lost nothing, do nothing here: then only workers with such a record are out of use until then, and the others of pool %s make ids (to see them: firn worker ls --pool %s)", one.Pool, phrase.ShellWord(one.Pool))
+	}
+	return later
+}
+
+// startOfOthers is when the ids of the pools start that no record far ahead keeps; the zero time where
+// none is kept, or each.
+func startOfOthers(pools []pool.Recovery) (at time.Time) {
+	kept := 0
+	for _, one := range pools {
+		if one.Why != "" {
+			kept++
+		} else if one.StartsAt.After(at) {
+			at = one.StartsAt
+		}
+	}
+	if kept == 0 {
+		return time.Time{}
+	}
+	return at
 }
 
 // explainFile says what becomes of the file.
@@ -85,9 +130,11 @@ type recoveredLine struct {
 	Pool     string   `json:"pool,omitempty"`
 	StartsAt string   `json:"starts_at,omitempty"`
 	Workers  *int     `json:"workers_rewritten,omitempty"`
+	Why      string   `json:"why,omitempty"` // of a pool: whose record keeps its ids from starting with the others
 	Then     []string `json:"then,omitempty"`
 
-	noPools bool // the store has none
+	noPools bool   // the store has none
+	others  string // when the ids of the pools start that no record keeps, where one keeps others
 }
 
 func printRecovered(out io.Writer, lines []recoveredLine, asJSON bool) error {
@@ -99,8 +146,12 @@ func printRecovered(out io.Writer, lines []recoveredLine, asJSON bool) error {
 			err = enc.Encode(l)
 		case l.noPools:
 			_, err = fmt.Fprintf(out, "%s is safe again: it has no pool; the ids of one that is created now start at %s\n", l.Store, l.StartsAt)
+		case l.others != "":
+			_, err = fmt.Fprintf(out, "%s is safe again: ids start at %s, but not in each pool\n", l.Store, l.others)
 		case l.Store != "":
 			_, err = fmt.Fprintf(out, "%s is safe again: ids start at %s\n", l.Store, l.StartsAt)
+		case l.Why != "":
+			_, err = fmt.Fprintf(out, "pool %s: %s rewritten; its ids start at %s: %s\n", l.Pool, phrase.Plural(*l.Workers, "record"), l.StartsAt, l.Why)
 		default:
 			_, err = fmt.Fprintf(out, "pool %s: %s rewritten\n", l.Pool, phrase.Plural(*l.Workers, "record"))
 		}

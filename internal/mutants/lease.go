@@ -53,5 +53,5 @@ var lease = []Mutant{
 	{Name: "a pool in another store is accepted", File: read, Old: "	case p.Elsewhere(here):\n		return s.elsewhere(r, p, here)\n	case p.Workers", New: "	case p.Workers", Like: "a copy of the store is not told from it"},
 	{Name: "a worker outside of the pool's range is kept", File: read, Old: "case !workers.Has(s.Worker): // another", New: "case false: // another", Like: "the range is not looked at again after the acknowledgement"},
 	{Name: "a release does not know the version of a late extension", File: write, Old: "		s.version = late.Version\n", New: "		_ = late\n"},
-	{Name: "a recovery's floor is below the pool's own", File: operate, Old: "p.Floor = max(p.Floor, t)", New: "p.Floor = t"},
+	{Name: "a recovery's floor is below the pool's own", File: operate, Old: "if t > p.Floor {", New: "if t != p.Floor {"},
 }

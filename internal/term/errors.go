@@ -93,7 +93,7 @@ func LongerOutage(outage time.Duration, more string) string {
 func (*MissingPoolError) Retryable() bool { return false }
 
 // A NotYetError says that the ids of a pool start later than the caller waits: the pool
-// was created by Ensure, or its store was recovered, not long ago. Ids start by themselves.
+// was created by Ensure, or its store was recovered. Ids start by themselves.
 // A program that should wait for them, and not end and be started again, sets Options.Wait
 // to more than the longest outage budget of the pool and 10 s, such as 10 minutes.
 //
@@ -102,20 +102,49 @@ func (*MissingPoolError) Retryable() bool { return false }
 type NotYetError struct {
 	Pool     string
 	StartsAt time.Time
-	Why      string // in words; empty: an earlier process may have issued ids up to then
+	Wait     time.Duration // Open waits until StartsAt with an Options.Wait of so much; zero: not known
+	Why      string        // whose record the ids start above, where that is further ahead than an outage budget reaches, or why a worker that is held has none yet; empty: an earlier process may have issued ids up to then
+	Behind   time.Duration // how far this host's clock is behind the store's; zero: it is not, or the store has no clock
 }
 
 func (e *NotYetError) Error() string {
-	if e.Why != "" {
-		return e.Reason() + "; call again at that time"
+	text := e.Reason() + ": call again at that time"
+	if e.Wait > 0 {
+		text += fmt.Sprintf(", or set Options.Wait to %s to wait for it", e.Wait)
 	}
-	return e.Reason() + ": call again at that time, or set Options.Wait to 10 minutes to wait for it"
+	return text
 }
 
 // Reason is Error without what to do next.
 func (e *NotYetError) Reason() string {
-	return fmt.Sprintf("lease: the ids of pool %q start at %s, because %s",
-		e.Pool, e.StartsAt.UTC().Format(time.RFC3339), cmp.Or(e.Why, "an earlier process may have issued ids up to then"))
+	return fmt.Sprintf("lease: the ids of pool %q start at %s, because %s", e.Pool, e.StartsAt.UTC().Format(time.RFC3339),
+		cmp.Or(e.Why, "an earlier process may have issued ids up to then")) + Behind(e.Behind)
+}
+
+// Behind says how far this host's clock is behind the store's, after what follows from that; "" where it is not.
+func Behind(by time.Duration) string {
+	if by <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; this host's clock is %s behind the store's: one of the two is wrong", round(by))
+}
+
+// notYet is the error of a pool whose ids start later.
+func (s State) notYet(r *Rules, now Now) *NotYetError {
+	at := r.start(s.Pool.Floor)
+	wait := max(at.Sub(now.Wall), 0).Truncate(10*time.Second) + 10*time.Second
+	return &NotYetError{Pool: r.Pool, StartsAt: at, Wait: wait, Why: s.Pool.Ahead, Behind: s.behind(r, now)}
+}
+
+// behind is how far this process's clock is behind the store's; zero: no more than clocks may be off.
+func (s State) behind(r *Rules, now Now) time.Duration {
+	if r.LocalClock || s.read.IsZero() {
+		return 0
+	}
+	if by := s.read.Add(now.Boot).Sub(now.Wall); by > r.Skew {
+		return by
+	}
+	return 0
 }
 
 // A WorkerError says that a worker was asked for that the pool does not have.
@@ -147,6 +176,8 @@ type FullError struct {
 	// Reserved is the range that the pool had or is to have, "0-63", while its workers are being
 	// changed: until that ends, only workers of both ranges are leased. Empty: they are not.
 	Reserved string
+
+	Behind time.Duration // how far this host's clock is behind the store's; zero: it is not, or the store has no clock
 }
 
 // A Holder is a worker that is not free.
@@ -187,11 +218,11 @@ func (e *FullError) Reason() string {
 	if e.Reserved != "" {
 		fmt.Fprintf(&b, "; \"firn pool set\" is changing the workers of the pool: until that ends, it leases only these %d of workers %s", e.Workers, e.Reserved)
 	}
-	return b.String()
+	return b.String() + Behind(e.Behind)
 }
 
 func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
-	e := &FullError{Pool: r.Pool, Workers: s.count, Reserved: s.Pool.Reserved}
+	e := &FullError{Pool: r.Pool, Workers: s.count, Reserved: s.Pool.Reserved, Behind: s.behind(r, now)}
 	if s.count > mostListed {
 		return e
 	}

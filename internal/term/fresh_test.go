@@ -88,7 +88,7 @@ func TestFreshBelowFloor(t *testing.T) {
 	x := newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Minute)).Encode())
 	x.fresh("a").until(term.Refused).fails(term.Refused,
-		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 10 minutes to wait for it`)
+		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 1m10s to wait for it`)
 	if r := x.worker(0); r.Term != 0 {
 		t.Errorf("%+v", r)
 	}

@@ -163,7 +163,7 @@ func TestConfirming(t *testing.T) {
 	// So far ahead that it is no use to wait.
 	a = x.actor("b").until(term.Confirming)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Hour)).Encode())
-	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 10 minutes to wait for it`)
+	a.answer().answer().fails(term.Refused, `lease: the ids of pool "pool" start at 2026-03-01T13:00:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 1h0m10s to wait for it`)
 
 	x.write(term.KeyPool("pool"), pool("one", firn.MustLayout("twitter"), 0).Encode())
 	x.pass(time.Minute)

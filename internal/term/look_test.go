@@ -100,7 +100,7 @@ func TestSmallerOutageWhileTaking(t *testing.T) {
 	}{{0, true} /* 3 s, as created */, {time.Second, false}, {3 * time.Second, true}} {
 		x := newLossyScript(t)
 		a := x.actor("a").until(term.Confirming)
-		p := x.pool().Raised(0, "")
+		p := x.pool().Raised(0, "", "")
 		p.Lossy, p.Outage = "somebody", tt.outage.Milliseconds()
 		x.write(term.KeyPool("pool"), p.Encode())
 		if a.answer(); tt.keeps {
@@ -171,7 +171,7 @@ func TestOutageOfThePool(t *testing.T) {
 
 	// A restore that came while a worker was taken has forgotten the budget.
 	c := x.actor("c").until(term.Confirming)
-	p := x.pool().Raised(0, "")
+	p := x.pool().Raised(0, "", "")
 	p.Limit = 0
 	x.write(term.KeyPool("pool"), p.Encode())
 	c.answer().answer().is(term.Holding).does(term.Get, "pool/pool").until(term.Holding).answer().answer().answer()

@@ -33,9 +33,11 @@ func (p Pool) NeverHeld(forgets bool) bool {
 
 // Raised is a pool's record with the floor raised to t, above everything that
 // was granted: so what the pool knew of its grants is over. It is in the store of
-// that identity from now on.
-func (p Pool) Raised(t firn.Tick, identity string) Pool {
-	p.Floor = max(p.Floor, t)
+// that identity from now on. Ahead says whose record t is the horizon of, see [Pool.Ahead].
+func (p Pool) Raised(t firn.Tick, ahead, identity string) Pool {
+	if t > p.Floor {
+		p.Floor, p.Ahead = t, ahead
+	}
 	p.Outage, p.Lossy, p.Store = 0, "", identity
 	return p
 }

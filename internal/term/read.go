@@ -150,7 +150,7 @@ func (s State) confirmed(r *Rules, now Now, rec store.Record) (State, Action) {
 		wait += r.Quarantine(s.Pool)
 	}
 	if r.Delay(s.Pool.Floor, now.Wall) > wait {
-		return s.end(Refused, &NotYetError{Pool: r.Pool, StartsAt: r.start(s.Pool.Floor)})
+		return s.end(Refused, s.notYet(r, now))
 	}
 	if d := r.Delay(s.Base, now.Wall); d > wait {
 		return s.end(Refused, s.fullError(r, now, []candidate{{worker: s.Worker, free: d}}))

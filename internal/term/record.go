@@ -29,6 +29,7 @@ type Pool struct {
 	Had       string    `json:"had,omitempty"`        // the widest range that it ever had, where that is wider
 	Past      firn.Tick `json:"past,omitempty"`       // the highest tick that workers may have issued that were given up
 	Floor     firn.Tick `json:"floor,omitempty"`      // no worker issues at or below it
+	Ahead     string    `json:"ahead,omitempty"`      // whose record the floor is that of, where a recovery found one further ahead than an outage budget reaches, for people; empty: nobody's
 	Outage    int64     `json:"outage_ms,omitempty"`  // the longest outage budget of any member ever; 0: Limit, or 3 s where that is 0
 	Limit     int64     `json:"limit_ms,omitempty"`   // the longest outage budget that a member may ever have; 0: nobody said, 5 min
 	Lossy     string    `json:"lossy,omitempty"`      // which process saw, when, that the store can lose acknowledged writes, and why; empty: none did

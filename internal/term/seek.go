@@ -40,7 +40,7 @@ func (s State) seek(r *Rules, now Now) (State, Action) {
 	s.Phase = Seeking
 	switch {
 	case s.belowFloor(r, now):
-		return s.end(Refused, &NotYetError{Pool: r.Pool, StartsAt: r.start(s.Pool.Floor)})
+		return s.end(Refused, s.notYet(r, now))
 	case r.Choice == Fresh:
 		return s, get(ReadHint, keyFresh(r.Pool))
 	case s.count <= mostListed && s.count > 1:

@@ -109,7 +109,7 @@ func TestFullError(t *testing.T) {
 	x = newScript(t)
 	x.write(term.KeyPool("pool"), pool("one", firn.Default(), x.tick(time.Minute)).Encode())
 	x.actor("a").until(term.Refused).fails(term.Refused,
-		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 10 minutes to wait for it`)
+		`lease: the ids of pool "pool" start at 2026-03-01T12:01:00Z, because an earlier process may have issued ids up to then: call again at that time, or set Options.Wait to 1m10s to wait for it`)
 
 	x = newScript(t)
 	x.rules.Layout = firn.MustLayout("sonyflake")
