@@ -36,8 +36,9 @@ type keeper struct {
 	answer   <-chan term.Event // to the request under way; nil: there is none
 	cancel   context.CancelFunc
 
-	marked bool  // the mark was raised since the last Show
-	waits  int64 // of the generators before this one
+	gen    *firn.Generator // of the current term, or of the last; callers get it from Show on
+	marked bool            // the mark was raised since the last Show
+	waits  int64           // of the generators before this one
 	told   told
 }
 
@@ -184,10 +185,10 @@ func (k *keeper) NewGenerator(grant firn.Grant, now time.Time) (holder.Generator
 	if err != nil {
 		return nil, err
 	}
-	if last := k.lane.gen.Load(); last != nil {
-		k.waits += last.Waits()
+	if k.gen != nil {
+		k.waits += k.gen.Waits()
 	}
-	k.lane.gen.Store(gen)
+	k.gen = gen
 	return gen, nil
 }
 
@@ -199,13 +200,17 @@ func (k *keeper) Mark(s holder.Slot) error {
 	})
 }
 
-// Show makes the state known, to callers and to Open, and logs what is news.
+// Show makes the state and then the generator known, to callers and to Open, and logs what is
+// news. A caller that has a new generator can read in the state when its ids start.
 func (k *keeper) Show(p *holder.Process) {
 	was, now := k.lane.state.Load(), k.state(p)
 	if was != nil && p.Term.Pool.ID == "" { // a new term has not read yet what the last one knew
 		now.Durable, now.Why = was.Durable, was.Why
 	}
 	k.lane.state.Store(&now)
+	if k.gen != nil {
+		k.lane.gen.Store(k.gen)
+	}
 	if err := k.why(p); p.Term.Phase == term.Forgotten {
 		k.lease.forgot.CompareAndSwap(nil, &err)
 	}

@@ -42,8 +42,9 @@ import (
 // lanes those of each lane do.
 type Lease struct {
 	lanes []*lane
-	only  *atomic.Pointer[firn.Generator] // of the lane, where there is one; else nil
+	only  *atomic.Pointer[firn.Generator] // of the lane, where there is one and calls wait for it; else nil
 	at    atomic.Uint32                   // lane that calls begin with
+	wait  time.Duration                   // Options.NextWait
 
 	stop   context.CancelFunc
 	done   sync.WaitGroup // the lanes' keepers
@@ -58,7 +59,7 @@ var _ firn.Source = (*Lease)(nil)
 
 // A lane is one worker of a lease.
 type lane struct {
-	gen   atomic.Pointer[firn.Generator] // of the current term, or of the last; nil before the first
+	gen   atomic.Pointer[firn.Generator] // of the current term, or of the last; nil before the first. Its state is stored first
 	state atomic.Pointer[State]
 	nudge chan struct{} // a caller found the grant used up
 	ended error         // what Close says of it; read once its keeper is done
@@ -129,7 +130,7 @@ func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 	}
 	requests := context.WithoutCancel(ctx)
 	life, stop := context.WithCancel(requests)
-	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes)}
+	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes), wait: o.NextWait}
 	first := make(chan opened, o.Lanes)
 	rules := o.rules(seen.Durability)
 	for i := range l.lanes {
@@ -140,7 +141,7 @@ func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 		}
 		l.done.Go(func() { k.run(rules, seen, begun) })
 	}
-	if o.Lanes == 1 {
+	if o.Lanes == 1 && o.NextWait == 0 {
 		l.only = &l.lanes[0].gen
 	}
 	if err := l.awaitOpen(ctx, first); err != nil {
@@ -199,8 +200,9 @@ func (l *Lease) awaitOpen(ctx context.Context, first <-chan opened) error {
 	}
 }
 
-// Next returns the next id. It waits where the sequence of a tick is used up,
-// and while a lost worker is replaced.
+// Next returns the next id. It waits where the sequence of a tick is used up, and while a lost
+// worker is replaced. On a store that can lose writes that takes as long as a start, 13 s or
+// 5 min 10 s: the log says so, and with [Options.NextWait] Next returns a [*NotYetError] instead.
 //
 // Errors: [*OutageError] while the store is away for longer than the outage
 // budget, [*store.ForgotError] once it has forgotten (final), those of [Open]
@@ -294,7 +296,11 @@ func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) erro
 	for {
 		changed := l.onChange()
 		ln := l.best()
-		err := try(ln.gen.Load())
+		gen := ln.gen.Load()
+		if err := l.late(ln.state.Load()); err != nil {
+			return err
+		}
+		err := try(gen)
 		var spent *firn.HorizonError
 		if !errors.As(err, &spent) && !errors.Is(err, firn.ErrClosed) {
 			return err
@@ -321,17 +327,21 @@ func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) erro
 	}
 }
 
-// best returns the lane to wait at: of those that hold a worker, the one that
-// may issue longest; else any.
+// late returns an error where the ids of a lane start later than a call waits for them.
+func (l *Lease) late(now *State) error {
+	own := time.Now().Add(-now.Offset)
+	if l.wait == 0 || !now.held() || !now.StartsAt.After(own.Add(l.wait)) {
+		return nil
+	}
+	return &NotYetError{Pool: now.Pool, StartsAt: now.StartsAt, Why: now.waits}
+}
+
+// best returns the lane to wait at: of those that hold a worker, the one whose ids start
+// first, and of those the one that may issue longest; else any.
 func (l *Lease) best() *lane {
 	best := l.lanes[0]
 	for _, ln := range l.lanes[1:] {
-		a, b := ln.state.Load(), best.state.Load()
-		if held := a.held(); held != b.held() {
-			if held {
-				best = ln
-			}
-		} else if a.EndsAt.After(b.EndsAt) {
+		if ln.state.Load().better(best.state.Load()) {
 			best = ln
 		}
 	}
@@ -353,8 +363,8 @@ func (l *Lease) change() {
 	l.changed = make(chan struct{})
 }
 
-// State returns where the lease stands now; with several lanes, where the one
-// does that can go on longest.
+// State returns where the lease stands now; with several lanes, where the one does whose ids start
+// first, and of those the one that can go on longest.
 func (l *Lease) State() State { return *l.best().state.Load() }
 
 // Lanes returns where each lane stands now.

@@ -15,7 +15,7 @@ const lastMinute = time.Minute
 type told struct {
 	kind   string    // of the last change
 	spent  time.Time // when ids ended because the store does not answer; zero: they have not
-	waits  bool      // for the first id
+	waits  bool      // for the first id of the term
 	marked bool      // that the mark of the grant file cannot be raised
 }
 
@@ -24,7 +24,7 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	s := &p.Term
 	wall := p.Now(k.Clocks().Boot).Wall
 	k.tellFile(p)
-	defer k.tellWait(now, wall, p)
+	defer k.tellWait(now, wall)
 	if was != nil && was.Durable && !now.Durable {
 		k.log.Warn("the store can lose writes that it acknowledged; ids are unique while all clocks are right",
 			"within", p.Rules.Skew, "why", now.Why, "wait at each start", p.Rules.Quarantine(s.Pool))
@@ -101,21 +101,22 @@ func (k *keeper) tellFile(p *holder.Process) {
 	k.told.marked = p.FileErr != nil
 }
 
-// tellWait tells of a long wait for the first id of all, when it begins: until it is nearly over
-// nothing is granted.
-func (k *keeper) tellWait(now State, wall time.Time, p *holder.Process) {
+// tellWait tells of a long wait for the first id of a term, when it begins: until it is nearly over
+// nothing is granted. Calls wait as long, where a lost worker was replaced.
+func (k *keeper) tellWait(now State, wall time.Time) {
 	told := k.told.waits
-	if k.told.waits = now.held(); told || !now.held() || k.opened == nil {
+	if k.told.waits = now.held(); told || !now.held() {
 		return
 	}
-	if delay := now.StartsAt.Sub(wall); delay > time.Second {
-		why := "an earlier holder of the worker may have issued ids up to then"
-		if p.Term.Lossy {
-			why = "the store can lose writes: " + p.Term.Why()
-		}
-		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", why)
+	delay := now.StartsAt.Sub(wall)
+	switch {
+	case delay <= time.Second:
+	case k.opened == nil:
+		k.log.Warn("waiting before ids resume", "worker", now.Worker, "for", delay.Round(time.Second), "why", now.waits)
+	default:
+		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", now.waits)
 		if k.options.Waiting != nil {
-			k.options.Waiting(now.StartsAt, why)
+			k.options.Waiting(now.StartsAt, now.waits)
 		}
 	}
 }

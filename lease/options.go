@@ -66,6 +66,12 @@ type Options struct {
 	// means 5 s.
 	Wait time.Duration
 
+	// NextWait is how long Next and Append wait for ids that are known to start later, after a lost
+	// worker was replaced: on a store that can lose writes the new one waits before its first id. If
+	// ids start later than that, a call returns a [*NotYetError] at once, also one that waits
+	// already. Zero means that calls wait until their context is done. It is not for [Hold].
+	NextWait time.Duration
+
 	// Waiting is called when Open has a worker and waits for more than a second until its first id
 	// can be issued, as on each start on a store that can lose writes. Why is the reason in words.
 	// With several lanes it is called once for each, from several goroutines. It must not block.
@@ -208,6 +214,9 @@ func (o *Options) faults() (errs []error) {
 	}
 	if o.Wait < 0 {
 		bad("wait", "%s is negative", o.Wait)
+	}
+	if o.NextWait < 0 {
+		bad("next-wait", "%s is negative", o.NextWait)
 	}
 	if o.Grace < 0 {
 		bad("grace", "%s is negative", o.Grace)

@@ -48,6 +48,7 @@ type State struct {
 	Waits    int64         `json:"waits"` // how many times calls have slept until the clock allowed an id
 
 	phase term.Phase
+	waits string // why StartsAt lies ahead
 }
 
 // MarshalJSON returns the state as JSON.
@@ -82,6 +83,17 @@ func (s State) Left(now time.Time) time.Duration {
 
 // held reports whether a worker is held.
 func (s *State) held() bool { return s.phase == term.Holding }
+
+// better reports whether a call waits rather at a lane of state s than at one of state t.
+func (s *State) better(t *State) bool {
+	switch {
+	case s.held() != t.held():
+		return s.held()
+	case !s.StartsAt.Equal(t.StartsAt):
+		return s.StartsAt.Before(t.StartsAt)
+	}
+	return s.EndsAt.After(t.EndsAt)
+}
 
 // differs reports whether a call that waits may fare otherwise now.
 func (s *State) differs(t State) bool {
@@ -119,20 +131,27 @@ func (k *keeper) state(p *holder.Process) State {
 
 // measure adds what the generator tells, and when it may issue.
 func (k *keeper) measure(now *State, p *holder.Process, own time.Time) {
-	gen := k.lane.gen.Load()
-	if gen != nil {
-		now.Waits = k.waits + gen.Waits()
+	if k.gen != nil {
+		now.Waits = k.waits + k.gen.Waits()
 	}
 	if !now.held() {
 		return
 	}
 	if at := p.StartsAt(); at.After(own) {
-		now.StartsAt = at
+		now.StartsAt, now.waits = at, waitReason(&p.Term)
 	}
 	if p.TakenAt.IsZero() { // nothing is granted yet
 		return
 	}
 	now.Issuing = !own.After(now.EndsAt)
 	now.LeasedAt, now.RenewedAt = p.TakenAt, p.Now(p.Term.Since).Wall
-	now.Borrowed = gen.Borrowed()
+	now.Borrowed = k.gen.Borrowed()
+}
+
+// waitReason says why a worker that is held has no ids yet.
+func waitReason(s *term.State) string {
+	if s.Lossy {
+		return "the store can lose writes: " + s.Why()
+	}
+	return "an earlier holder of the worker may have issued ids up to then"
 }

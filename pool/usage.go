@@ -10,10 +10,10 @@ import (
 
 // A Usage says who has the workers of a pool, and what the pool does while its store is away.
 type Usage struct {
-	Held     int64 // workers
+	Held     int64 // workers, also those that go out while the range of the pool is being changed
 	Free     int64 // can be leased now
 	Unusable int64 // nobody holds them, and ids up to UnusableUntil may be in use
-	Unknown  int64 // held, or left by a process that died: the store has no clock that tells
+	Unknown  int64 // as Held: held, or left by a process that died: the store has no clock that tells
 
 	UnusableUntil time.Time     // of the last of them; zero: none is unusable
 	Outage        time.Duration // how long ids continue without the store, where a process asks for no other time
@@ -39,7 +39,11 @@ func Use(ctx context.Context, s store.Store, name string, now time.Time) (Info, 
 	if err != nil {
 		return Info{}, Usage{}, err
 	}
-	u := p.usage(workers)
+	reserved, _, err := p.Claim(p.layout)
+	if err != nil {
+		return Info{}, Usage{}, err
+	}
+	u := p.usage(workers, reserved)
 	if p.Pool.Elsewhere(durability.Identity) {
 		u.Elsewhere = durability.Identity
 	}
@@ -52,23 +56,27 @@ func Use(ctx context.Context, s store.Store, name string, now time.Time) (Info, 
 	return p.info(), u, nil
 }
 
-// usage counts who has which worker.
-func (p *stored) usage(workers []Worker) (u Usage) {
+// usage counts who has which worker. A worker of the reserved range that goes out is not free to
+// anybody, and may be held.
+func (p *stored) usage(workers []Worker, reserved term.Range) (u Usage) {
 	within := p.workers()
+	u.Free = within.Count()
 	for _, w := range workers {
+		if within.Has(w.Worker) && w.State != WorkerFree {
+			u.Free--
+		}
 		switch {
-		case !within.Has(w.Worker):
+		case !reserved.Has(w.Worker):
 		case w.State == WorkerHeld:
 			u.Held++
 		case w.State == WorkerUnknown:
 			u.Unknown++
-		case w.State == WorkerUnusable:
+		case w.State == WorkerUnusable && within.Has(w.Worker):
 			u.Unusable++
 			if w.Horizon.After(u.UnusableUntil) {
 				u.UnusableUntil = w.Horizon
 			}
 		}
 	}
-	u.Free = within.Count() - u.Held - u.Unusable - u.Unknown
 	return u
 }

@@ -131,7 +131,14 @@ type InUseError struct {
 	Pool   string
 	Worker int64
 	Name   string    // of the process that holds it; empty: none does, but ids of it up to Until may exist
-	Until  time.Time // the worker can be given up then, if its holder has ended; zero: when its holder has ended
+	Until  time.Time // the worker can be given up then, if its holder has died; zero: when its holder has ended
+	Free   time.Time // a holder that does not write again is taken for dead then; zero: never, as the store has no clock, or there is none
+}
+
+// Outlasts reports whether the holder, if it has died, still keeps the worker when Until is past,
+// so that somebody has to release it to have it given up then.
+func (e *InUseError) Outlasts() bool {
+	return e.Name != "" && (e.Free.IsZero() || e.Free.After(e.Until))
 }
 
 func (e *InUseError) Error() string {
@@ -223,7 +230,8 @@ func (p *stored) unused(ctx context.Context, s store.Store, within term.Range) e
 			continue
 		}
 		r, err := term.ReadRecord(rec)
-		if state, _ := p.workerState(rec, r); err == nil && r.Owner != "" && state == WorkerFree {
+		state, left := p.workerState(rec, r)
+		if err == nil && r.Owner != "" && state == WorkerFree {
 			// Its holder may yet wake up. After this write it cannot extend.
 			r = r.Freed(0)
 			_, err = s.Put(ctx, rec.Key, r.Encode(), store.Condition{Version: rec.Version})
@@ -241,6 +249,9 @@ func (p *stored) unused(ctx context.Context, s store.Store, within term.Range) e
 		}
 		if r.Owner != "" {
 			e.Name = r.Name
+		}
+		if state == WorkerHeld {
+			e.Free = rec.Read.Add(left)
 		}
 		if e.Name != "" || !e.Until.IsZero() {
 			return e

@@ -69,7 +69,7 @@ func newPoolLs() *cobra.Command {
 		Use:   "ls",
 		Short: "List the pools of a store",
 		Long: `List the pools of a store, with the workers of each. A pool whose range firn pool set has
-not changed to the end yet reserves more workers than processes may take. UNUSABLE are workers that nobody
+not changed to the end yet reserves more workers than processes may take: HELD counts them all. UNUSABLE are workers that nobody
 holds, and whose ids lie ahead of the clock: they can be taken again a little later. STATE
 is "other store" where the pool was made in another store: this one is a copy, a restored
 dump, or was moved, and no process takes ids from the pool here.

@@ -88,9 +88,23 @@ func stillInUse(e *pool.InUseError, before, now pool.Info, want string) error {
 		Hint("the pool has changed in part: it leases only workers %s from now on, and reserves %s", remedy.Range(now), now.GivingUp)
 	if e.Name != "" {
 		f.Hint("to finish it when %s, and every other process with a worker that goes out, has ended: %s", e.Name, finish).
-			Hint("only if %s died, before that: firn worker release %d --pool %s", e.Name, e.Worker, word)
+			Hint("%s", ifDied(e))
 	} else {
 		f.Hint("to finish it at %s: %s", e.Until.UTC().Format(time.RFC3339), finish)
 	}
 	return f.Hint("to take the change back: firn pool set %s --workers %s", word, cmp.Or(before.GivingUp, remedy.Range(before)))
+}
+
+// ifDied says what to do about a worker that goes out if its holder has died. A release cannot help
+// before the clock has passed the ids that the holder may have issued.
+func ifDied(e *pool.InUseError) string {
+	until := e.Until.UTC().Format(time.RFC3339)
+	release := fmt.Sprintf("firn worker release %d --pool %s", e.Worker, phrase.ShellWord(e.Pool))
+	switch {
+	case e.Until.IsZero():
+		return fmt.Sprintf("only if %s died, before that: %s", e.Name, release)
+	case e.Outlasts():
+		return fmt.Sprintf("only if %s died: %s. It may have issued ids up to %s, so the worker cannot go out before that", e.Name, release, until)
+	}
+	return fmt.Sprintf("if %s died, worker %d can go out at %s: it may have issued ids up to then, and nothing shortens that", e.Name, e.Worker, until)
 }

@@ -67,10 +67,12 @@ func newWorkerRelease() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release N",
 		Short: "Take a worker from a process that has ended",
-		Long: `Take worker N from its holder, so that another process can have it at once, and not only
-after its time to live. Where the store says that the worker is held, the command asks whether the
-holder has ended: one that is alive loses the worker, and makes no ids until it has another.
-Nothing repeats: the next holder starts above all that the last one may have issued.`,
+		Long: `Take worker N from its holder, so that another process does not have to wait for the end of its
+time to live. Where the store says that the worker is held, the command asks whether the holder has
+ended: one that is alive loses the worker, and makes no ids until it has another. Nothing repeats:
+the next holder starts above the horizon, the last instant of which the last holder may have issued
+ids. A horizon that is ahead stays, for up to the outage budget (5 min): no process can use the
+worker before, and the command says until when.`,
 		Example: "  firn worker release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -190,7 +192,7 @@ func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer,
 }
 
 func releaseWorker(cmd *cobra.Command, s store.Store, name string, worker int64, yes bool) error {
-	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	ctx := cmd.Context()
 	workers, err := pool.Workers(ctx, s, name)
 	if err != nil {
 		return err
@@ -212,14 +214,34 @@ func releaseWorker(cmd *cobra.Command, s store.Store, name string, worker int64,
 	case err != nil:
 		return err
 	}
+	return tellReleased(cmd, s, name, workers[i])
+}
+
+// tellReleased says that a worker was released, and until when no process can use it.
+func tellReleased(cmd *cobra.Command, s store.Store, name string, was pool.Worker) error {
+	workers, err := pool.Workers(cmd.Context(), s, name)
+	if err != nil {
+		return err
+	}
+	var until time.Time
+	for _, w := range workers {
+		if w.Worker == was.Worker && w.State == pool.WorkerUnusable {
+			until = w.Horizon
+		}
+	}
 	if wantsJSON(cmd) {
-		return json.NewEncoder(out).Encode(struct {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
 			Pool     string `json:"pool"`
 			Worker   int64  `json:"worker"`
 			Released bool   `json:"released"`
 			Name     string `json:"name"`
-		}{name, worker, true, workers[i].Name})
+			Until    string `json:"unusable_until,omitempty"`
+		}{name, was.Worker, true, was.Name, phrase.Instant(until)})
 	}
-	_, err = fmt.Fprintf(out, "worker %d of pool %s is free; it was last held by %s\n", worker, name, workers[i].Name)
+	state := fmt.Sprintf("is free; it was last held by %s", was.Name)
+	if !until.IsZero() {
+		state = fmt.Sprintf("is released; it cannot be used before %s, because %s may have issued ids up to then", until.UTC().Format(time.RFC3339), was.Name)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "worker %d of pool %s %s\n", was.Worker, name, state)
 	return err
 }

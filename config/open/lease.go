@@ -20,7 +20,7 @@ func openLease(ctx context.Context, s store.Store, l *config.Leasing, opts *Opti
 	if err != nil {
 		return nil, cause.Learn(ctx, s, l, err)
 	}
-	o.Logger, o.Waiting = opts.Logger, opts.Waiting
+	o.Logger, o.NextWait, o.Waiting = opts.Logger, opts.NextWait, opts.Waiting
 	ids, err := lease.Open(ctx, s, &o)
 	return ids, cause.Learn(ctx, s, l, err)
 }

@@ -24,8 +24,9 @@ type Options struct {
 	Logger   *slog.Logger           // what the series warns of; nil: it is discarded
 	Hostname func() (string, error) // of this host; nil: os.Hostname
 
-	// Waiting is that of lease.Options.
-	Waiting func(startsAt time.Time, why string)
+	// NextWait and Waiting are those of lease.Options.
+	NextWait time.Duration
+	Waiting  func(startsAt time.Time, why string)
 
 	// Existing refuses a series that its store lacks. Without it a file of this host creates its
 	// first pool, and each counter that it lacks.

@@ -96,11 +96,14 @@ func (*MissingPoolError) Retryable() bool { return false }
 // was created by Ensure, or its store was recovered. Ids start by themselves.
 // A program that should wait for them, and not end and be started again, sets Options.Wait
 // to more than the longest outage budget of the pool and 10 s, such as 10 minutes.
+//
+// Where a lease has its worker already, or another one in place of one that it lost, the error
+// says that the worker's first id is late, and Why.
 type NotYetError struct {
 	Pool     string
 	StartsAt time.Time
 	Wait     time.Duration // Open waits until StartsAt with an Options.Wait of so much; zero: not known
-	Why      string        // whose record the ids start above, where that is further ahead than an outage budget reaches; empty: nobody's
+	Why      string        // whose record the ids start above, where that is further ahead than an outage budget reaches, or why a worker that is held has none yet; empty: an earlier process may have issued ids up to then
 	Behind   time.Duration // how far this host's clock is behind the store's; zero: it is not, or the store has no clock
 }
 

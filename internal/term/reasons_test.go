@@ -14,6 +14,7 @@ func TestReasons(t *testing.T) {
 		Reason() string
 	}{
 		&NotYetError{Pool: "web", StartsAt: time.Unix(1e9, 0)},
+		&NotYetError{Pool: "web", StartsAt: time.Unix(1e9, 0), Why: "the store can lose writes"},
 		&LayoutError{"web", "firn", "js53"},
 		&MissingPoolError{Pool: "web"},
 		&MissingPoolError{Pool: "web", Pools: []string{"shop"}},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
@@ -105,17 +104,18 @@ func (e *UnusedError) Error() string {
 func (*UnusedError) Retryable() bool { return false }
 
 // A waitsError says that the server waits until the ids of a pool start.
-type waitsError struct {
-	early *lease.NotYetError
-	why   string
+type waitsError struct{ early *lease.NotYetError }
+
+// awaited returns an error as the server says it, which waits where ids start later.
+func awaited(err error) error {
+	var early *lease.NotYetError
+	if errors.As(err, &early) {
+		return &waitsError{early}
+	}
+	return err
 }
 
-const earlierProcess = "an earlier process may have issued ids up to then"
-
-func (e *waitsError) Error() string {
-	return fmt.Sprintf("the ids of pool %q start at %s, because %s; the server waits for that",
-		e.early.Pool, e.early.StartsAt.UTC().Format(time.RFC3339), e.why)
-}
+func (e *waitsError) Error() string { return phrase.Reason(e.early) + "; the server waits for that" }
 func (e *waitsError) Unwrap() error { return e.early }
 
 // lacks reports whether a store lacks the pool or the counter that an error is about.

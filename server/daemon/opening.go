@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -24,6 +23,10 @@ const (
 // atOnce is how long the server waits for a supply before it answers without it. It is more than a
 // lease waits for a worker by default, so that the error of a full pool is known.
 const atOnce = 7 * time.Second
+
+// callPatience is how long a call waits for ids that are known to start later, after a lease has
+// lost its worker. While a supply is opened calls wait no longer either: see lease.Options.Waiting.
+const callPatience = time.Second
 
 // begin tries to open the supply. It returns nil too where the supply is opened in the background,
 // until close: while its ids start later, while what keeps it may pass, and where it takes long.
@@ -76,7 +79,7 @@ func (s *supply) goOn(ctx context.Context, stores *sharedStores, opened func(), 
 
 // waits tells that the supply has a worker, and that its ids start later.
 func (s *supply) waits(startsAt time.Time, why string) {
-	var err error = &waitsError{&lease.NotYetError{Pool: s.drawing.Leasing.Pool, StartsAt: startsAt}, why}
+	err := awaited(&lease.NotYetError{Pool: s.drawing.Leasing.Pool, StartsAt: startsAt, Why: why})
 	s.trouble.Store(&err)
 	select {
 	case s.waiting <- struct{}{}:
@@ -142,12 +145,11 @@ func (s *supply) notYet(ctx context.Context, stores *sharedStores) bool {
 
 // try opens the supply.
 func (s *supply) try(ctx context.Context, stores *sharedStores) error {
-	now, err := s.drawing.flow(ctx, stores, open.Options{Logger: s.bare, Existing: s.existing, Waiting: s.waits})
-	var early *lease.NotYetError
-	if errors.As(err, &early) {
-		err = &waitsError{early, cmp.Or(early.Why, earlierProcess)}
-	}
+	now, err := s.drawing.flow(ctx, stores, open.Options{
+		Logger: s.bare, Existing: s.existing, NextWait: callPatience, Waiting: s.waits,
+	})
 	if err != nil {
+		err = awaited(err)
 		s.trouble.Store(&err)
 		return err
 	}

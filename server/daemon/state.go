@@ -26,6 +26,9 @@ func leaseState(l *lease.Lease, at string) server.State {
 			Pool: now.Pool, RenewedAt: now.RenewedAt, Ahead: now.Ahead, Borrowed: now.Borrowed,
 		},
 	}
+	if st.StartsAt.IsZero() { // no worker can be had before
+		st.StartsAt = startOf(now.Err)
+	}
 	lanes := l.Lanes()
 	st.Lease.Term, st.Lease.LeasedAt = lanes[0].Term, lanes[0].LeasedAt // now is of any lane
 	for _, lane := range lanes {

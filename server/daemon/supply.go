@@ -132,7 +132,7 @@ func (s *supply) Next(ctx context.Context) (firn.ID, error) {
 	}
 	id, err := now.src.Next(ctx)
 	now.heed(err)
-	return id, err
+	return id, awaited(err)
 }
 
 func (s *supply) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, error) {
@@ -142,7 +142,7 @@ func (s *supply) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, e
 	}
 	dst, err = now.src.Append(ctx, dst, n)
 	now.heed(err)
-	return dst, err
+	return dst, awaited(err)
 }
 
 func (s *supply) reserve(ctx context.Context, n int) (firn.Range, error) {

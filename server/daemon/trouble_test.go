@@ -18,7 +18,7 @@ func TestTroubleOfALaterStart(t *testing.T) {
 	early := &lease.NotYetError{Pool: "web", StartsAt: time.Date(2026, 11, 23, 22, 10, 13, 0, time.UTC)}
 	d := &outlet{Series: &config.Series{Kind: config.Flake, Leasing: &config.Leasing{Pool: "web"}}}
 	began := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
-	for _, err := range []error{early, &waitsError{early, earlierProcess}, &notOpenError{early, began}, &notOpenError{&waitsError{early, earlierProcess}, began}} {
+	for _, err := range []error{early, &waitsError{early}, &notOpenError{early, began}, &notOpenError{&waitsError{early}, began}} {
 		e := d.judge(err)
 		if !e.Again || !e.StartsAt.Equal(early.StartsAt) || !strings.Contains(e.Trouble, "start at 2026-11-23T22:10:13Z") {
 			t.Errorf("%v: %+v", err, e)

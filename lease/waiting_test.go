@@ -1,0 +1,124 @@
+package lease
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/pool"
+	"github.com/firn-id/firn/store/memory"
+)
+
+// lossy opens a lease on a store that can lose writes, where each first id of a worker is waited
+// for.
+func lossy(t *testing.T, o *Options) (*Lease, *shifting) {
+	t.Helper()
+	under := memory.New()
+	found(t, under, term.Pool{})
+	s := newShifting(under)
+	s.durable.Store(false)
+	return open(t, s, o), s
+}
+
+// A lease that has lost its worker on a store that can lose writes logs once that it waits before
+// ids resume, for how long and why. Its calls wait as long.
+func TestLogOfAWaitForAnotherWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _ := options()
+		var log safeBuffer
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		l, s := lossy(t, o)
+		defer closed(t, l)
+		var last firn.ID
+		increasing(t, l, &last, 10)
+		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
+			t.Fatal(err)
+		}
+		const said = `level=WARN msg="waiting before ids resume" pool=default worker=1 for=13s why="the store can lose writes: as the test has it"`
+		time.AfterFunc(time.Second, func() {
+			if !strings.Contains(log.String(), said) {
+				t.Errorf("nobody is told of the wait when it begins: %s", log.String())
+			}
+		})
+		time.Sleep(time.Second)
+		began := time.Now()
+		increasing(t, l, &last, 10)
+		if took := time.Since(began); took < 11*time.Second {
+			t.Errorf("ids resumed after %s", took)
+		}
+		time.Sleep(time.Hour)
+		if text := log.String(); strings.Count(text, "waiting before") != 2 { // at the start too
+			t.Error(text)
+		}
+	})
+}
+
+// With NextWait, calls do not wait for ids that start later: those that wait already fail when it
+// is known, and new ones at once.
+func TestNextWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _ := options()
+		o.NextWait = time.Second
+		l, s := lossy(t, o)
+		defer closed(t, l)
+		var last firn.ID
+		increasing(t, l, &last, 10)
+		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
+			t.Fatal(err)
+		}
+		var refused, startsAt time.Time
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			began := time.Now()
+			ids, err := l.Append(t.Context(), nil, 3)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Fatalf("a call has waited for %s", took)
+			}
+			if err == nil {
+				increasing(t, l, &last, 1)
+				continue
+			}
+			var early *NotYetError
+			if !errors.As(err, &early) || len(ids) > 0 || early.Why != "the store can lose writes: as the test has it" {
+				t.Fatalf("%d ids, %v", len(ids), err)
+			}
+			if _, err := l.Next(t.Context()); !errors.As(err, new(*NotYetError)) {
+				t.Fatal(err)
+			}
+			refused, startsAt = time.Now(), early.StartsAt
+		}
+		if left := startsAt.Sub(refused); left < 900*time.Millisecond || left > 1100*time.Millisecond {
+			t.Errorf("calls were refused until %s, and ids started at %s", refused, startsAt)
+		}
+	})
+}
+
+// A lease of two lanes goes on with the one that has ids, and says so, while the other waits.
+func TestLaneThatWaitsIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _ := options()
+		o.Lanes, o.MaxAhead = 2, -1
+		l, s := lossy(t, o)
+		defer closed(t, l)
+		if err := pool.Release(t.Context(), s, pool.Default, l.Lanes()[0].Worker); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+			began := time.Now()
+			if _, err := l.Append(t.Context(), nil, 10000); err != nil { // more than two ticks have
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > time.Second {
+				t.Fatalf("a call has waited for %s", took)
+			}
+			if st := l.State(); st.StartsAt.After(time.Now().Add(time.Second)) {
+				t.Fatalf("the state is that of the lane which waits: %+v", st)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
