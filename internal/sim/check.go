@@ -21,9 +21,10 @@ type checker struct {
 	grants map[string]*grant      // by owner
 	full   []string               // when none was free
 
-	numbers map[int64]string // by whom each was drawn
-	highest int64            // number that was ever granted
-	lost    int64            // how many of those the store has forgotten
+	numbers   map[int64]string // by whom each was drawn
+	highest   int64            // number that was ever granted
+	drawnMost int64            // the highest of those that were drawn
+	lost      int64            // how many of those the store has forgotten
 }
 
 // A spot is what must not be issued by two generators.

@@ -28,6 +28,7 @@ type drawer struct {
 	shut    bool          // closed: nothing is issued any more
 	done    bool          // and handed back
 	granted time.Duration // when the last numbers were, or it was started
+	least   int64         // in a strict series, the numbers that are asked for are above it
 	tried   store.Version // of the last Put
 
 	// For mutants.
@@ -55,6 +56,7 @@ func (w *world) newCounter(s *memory) block.Record {
 	if w.chance(0.05) {
 		r.Max = r.First + 60
 	}
+	r.Strict = w.chance(0.15)
 	if w.kind.lossy() && w.chance(0.5) {
 		r.Instance = s.promise(nil).Instance // else it was begun on a durable one
 	}
@@ -71,6 +73,11 @@ func (d *drawer) boot() {
 		d.promised = m.heard(d, block.Answer{Durability: d.promised}).Durability
 	}
 	rules := block.Rules{Name: "world", Key: keyCounter, Accept: d.w.kind.lossy(), By: d.name}
+	if d.w.begins {
+		r := d.w.newCounter(d.store)
+		r.ID += d.name // whoever is first
+		rules.Found = &r
+	}
 	limits := block.Limits{MaxUnused: 30, CacheFor: 2 * d.w.think}
 	d.doing = block.Action{}
 	d.Driver = block.Start(rules, limits, "", d.w.bits(), d.promised, d.clocks())
@@ -118,6 +125,9 @@ func (d *drawer) wants() (block.Event, bool) {
 		return nil, false
 	case w.chance(0.05):
 		return block.Look{}, true
+	case d.State.Have.Strict:
+		d.least = w.check.drawnMost
+		return block.Take{Need: 1 + w.rng.Int64N(4)}, true
 	case w.chance(0.1):
 		return block.Take{Need: 30, Ahead: w.rng.Int64N(6), Least: 30}, true
 	}
@@ -147,14 +157,19 @@ func (d *drawer) draw() {
 		if d.w.chance(0.1) {
 			i = d.w.rng.IntN(len(d.hand)) // as Reserve may
 		}
-		h := d.hand[i]
-		n := h.First + h.taken*h.Stride
-		if h.taken++; h.taken == h.Count {
-			d.hand = slices.Delete(d.hand, i, i+1)
-		}
-		d.used, d.issued = max(d.used, n), d.issued+1
-		d.w.check.drawn(d, n)
+		d.take(i)
 	}
+}
+
+// take issues the next number of a grant in hand.
+func (d *drawer) take(i int) {
+	h := d.hand[i]
+	n := h.First + h.taken*h.Stride
+	if h.taken++; h.taken == h.Count {
+		d.hand = slices.Delete(d.hand, i, i+1)
+	}
+	d.used, d.issued = max(d.used, n), d.issued+1
+	d.w.check.drawn(d, n)
 }
 
 // quit closes the series for good and hands back, whatever is under way: what
@@ -223,7 +238,10 @@ func (d *drawer) step(e block.Event) {
 func (d *drawer) decide(e block.Event) block.Action {
 	w, asked := d.w, d.doing
 	w.total.Steps++
+	knew := d.State.Have.ID
 	d.Driver, d.doing = d.Step(d.clocks(), e)
+	no := (*block.Refusal)(nil)
+	w.check.noticed(d, knew, errors.As(d.doing.Err, &no) && no.Why == block.Missing)
 	if w.trace != nil {
 		w.logf("p%d: counter: %s, next %s, grant %v, %v", d.id, toldOf(asked, e), counterOps[d.doing.Op], d.doing.Grant, d.doing.Err)
 	}
@@ -237,6 +255,14 @@ func (d *drawer) receive(g block.Grant) {
 	d.w.total.Blocks++
 	if !d.w.mutant.unacked { // else it has them already
 		d.hand = append(d.hand, &hand{Grant: g})
+	}
+	if d.State.Have.Strict && !d.shut { // somebody waits for them
+		if g.First <= d.least {
+			d.w.fail(order, "p%d: number %d of a strict series is granted after %d was drawn", d.id, g.First, d.least)
+		}
+		for len(d.hand) > 0 {
+			d.take(0)
+		}
 	}
 }
 
@@ -312,8 +338,8 @@ func (r reply) ofBlock() block.Answer {
 // repairCounter is what sequence.Restored does, with a margin that is above what
 // was granted and forgotten.
 func (w *world) repairCounter(s *memory) {
-	now := s.records[keyCounter]
-	if now == nil || s != w.store {
+	now := s.records[keyCounter].intact()
+	if now == nil || s != w.store || !ours(now.counter) {
 		return
 	}
 	r, m := now.counter, w.mutant
@@ -331,12 +357,14 @@ func (w *world) repairCounter(s *memory) {
 		r.Instance = s.promise(nil).Instance
 	}
 	w.logf("operator: the counter is raised")
-	w.write(s, keyCounter, r.Encode(), now.version)
+	w.write(s, keyCounter, r.Encode(), s.records[keyCounter].version)
 }
 
 // counted: the store has carried out a write of the counter.
 func (c *checker) counted(by *process, old, now *stored) {
-	c.highest = max(c.highest, now.counter.Granted)
+	if ours(now.counter) {
+		c.highest = max(c.highest, now.counter.Granted)
+	}
 	if by == nil || old == nil {
 		return
 	}
@@ -356,10 +384,13 @@ func (c *checker) drawn(d *drawer, n int64) {
 		return
 	}
 	c.numbers[n] = by
+	if ours(d.State.Have) {
+		c.drawnMost = max(c.drawnMost, n)
+	}
 	if w.trace != nil {
 		w.logf("p%d draws %d", d.id, n)
 	}
-	if n > c.highest {
+	if n > c.highest && ours(d.State.Have) {
 		w.fail(outside, "p%d: number %d: granted were those up to %d", d.id, n, c.highest)
 	}
 }
