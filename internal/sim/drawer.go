@@ -28,6 +28,7 @@ type drawer struct {
 	shut    bool          // closed: nothing is issued any more
 	done    bool          // and handed back
 	granted time.Duration // when the last numbers were, or it was started
+	accepts bool          // a store that can forget
 	least   int64         // in a strict series, the numbers that are asked for are above it
 	tried   store.Version // of the last Put
 
@@ -42,7 +43,9 @@ type hand struct {
 	taken int64
 }
 
-func newDrawer(p *process) *drawer { return &drawer{process: p} }
+func newDrawer(p *process) *drawer {
+	return &drawer{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || p.w.chance(0.9))}
+}
 
 // newCounter is the record that the schedule begins with.
 func (w *world) newCounter(s *memory) block.Record {
@@ -72,7 +75,7 @@ func (d *drawer) boot() {
 	if m := d.w.mutant; m.heard != nil {
 		d.promised = m.heard(d, block.Answer{Durability: d.promised}).Durability
 	}
-	rules := block.Rules{Name: "world", Key: keyCounter, Accept: d.w.kind.lossy(), By: d.name}
+	rules := block.Rules{Name: "world", Key: keyCounter, Accept: d.accepts, By: d.name}
 	if d.w.begins {
 		r := d.w.newCounter(d.store)
 		r.ID += d.name // whoever is first
@@ -123,11 +126,11 @@ func (d *drawer) wants() (block.Event, bool) {
 	switch {
 	case w.chance(0.1):
 		return nil, false
-	case w.chance(0.05):
+	case d.LookEvery() > 0 && w.chance(0.1):
 		return block.Look{}, true
 	case d.State.Have.Strict:
 		d.least = w.check.drawnMost
-		return block.Take{Need: 1 + w.rng.Int64N(4)}, true
+		return d.due(block.Take{Need: 1 + w.rng.Int64N(4)})
 	case w.chance(0.1):
 		return block.Take{Need: 30, Ahead: w.rng.Int64N(6), Least: 30}, true
 	}
@@ -138,12 +141,18 @@ func (d *drawer) wants() (block.Event, bool) {
 	if w.chance(0.5) {
 		return take, true
 	}
+	return d.due(block.Take{Need: take.Need})
+}
+
+// due is what package sequence asks for where calls want so much.
+func (d *drawer) due(want block.Take) (block.Event, bool) {
 	left := int64(0)
 	for _, h := range d.hand {
 		left += h.Count - h.taken
 	}
+	var take block.Take
 	var due bool
-	d.Driver, take, due = d.Due(d.clocks(), block.Take{Need: take.Need}, left, d.issued)
+	d.Driver, take, due = d.Due(d.clocks(), want, left, d.issued)
 	return take, due
 }
 
@@ -378,6 +387,9 @@ func (c *checker) counted(by *process, old, now *stored) {
 func (c *checker) drawn(d *drawer, n int64) {
 	w := c.w
 	w.total.Numbers++
+	if w.kind.lossy() && !d.accepts {
+		w.fail(misstep, "p%d: draws number %d from a store that can forget, which it does not accept", d.id, n)
+	}
 	by := fmt.Sprintf("p%d, run %d", d.id, d.life)
 	if other, twice := c.numbers[n]; twice {
 		w.fail(repeated, "number %d: drawn by %s and by %s", n, other, by)
@@ -399,7 +411,7 @@ func (c *checker) drawn(d *drawer, n int64) {
 func (c *checker) draws(d *drawer) {
 	w := c.w
 	late := 20*w.think + 2*w.patience + 30*time.Second
-	if r := w.store.records[keyCounter]; r == nil || !d.alive || d.wish || w.now-d.granted < late {
+	if r := w.store.records[keyCounter]; r == nil || !d.alive || d.wish || w.now-d.granted < late || w.kind.lossy() && !d.accepts {
 		return
 	}
 	w.fail(starved, "p%d has been granted no numbers since %s: %v", d.id, d.granted, d.State.Err)
