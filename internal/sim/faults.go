@@ -25,6 +25,7 @@ type faults struct {
 	ranges  bool // pools get and lose workers, and further ones are created
 	unpool  bool // a pool's record is removed, and no other
 	twins   bool // the store is copied, and both are used
+	denies  bool // a process has no right to the store for a while
 	damages bool // a record cannot be read for a while
 	uncount bool // the counter's record is removed, or another series' is in its place
 	choices bool // some want a fresh worker, or a certain one
@@ -63,6 +64,7 @@ const (
 	twinned
 	damaged
 	uncounted
+	denial
 	faultKinds
 )
 
@@ -71,7 +73,7 @@ var faultNames = [faultKinds]string{
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
 	"stores emptied", "grant files copied", "grant files that could not be written", "creations of pools begun", "changes of ranges begun", "operators broken off",
-	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged",
+	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged", "rights taken away for a while",
 }
 
 // nextFault lets something befall the world, again and again.
@@ -119,6 +121,11 @@ func (w *world) strike() {
 		{f.twins, w.twin},
 		{f.damages, w.damage},
 		{f.uncount, w.uncount},
+		{f.denies, func() {
+			w.total.Faults[denial]++
+			p.denied = w.now + w.span()
+			w.logf("p%d has no right to the store for %s", p.id, p.denied-w.now)
+		}},
 	}
 	var can [len(kinds)]int
 	n := 0
@@ -335,7 +342,7 @@ func (w *world) calmDown() {
 		h.set(w.upTo(20*time.Millisecond)-10*time.Millisecond, 0, false)
 	}
 	for _, p := range w.procs {
-		p.apart = 0
+		p.apart, p.denied = 0, 0
 		if p.paused {
 			p.resume()
 		}

@@ -240,7 +240,7 @@ func drawFaults(rng *rand.Rand, kind storeKind) faults {
 		files: rng.IntN(4) == 0, choices: rng.IntN(5) == 0, reboots: rng.IntN(8) == 0,
 	}
 	f.copies = f.files && some()
-	f.damages = rng.IntN(5) == 0
+	f.damages, f.denies = rng.IntN(5) == 0, rng.IntN(6) == 0
 	f.full = f.files && rng.IntN(3) == 0
 	switch {
 	case kind == shifting:

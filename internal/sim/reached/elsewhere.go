@@ -63,7 +63,6 @@ var elsewhere = []exception{
 	{"internal/holder/process.go", "p.Rules.Layout.Check(now.Wall)", missing},
 	{"internal/holder/process.go", "if p.outside != nil", missing},
 	{"internal/holder/process.go", "if outside != nil {", missing},
-	{"internal/holder/process.go", "store.ErrDenied", missing},
 	{"internal/holder/process.go", "func (p *Process) latest(", missing},
 	{"internal/holder/process.go", "own.After(sys.Wall)", missing},
 	{"internal/holder/process.go", "return sys.Wall", missing},
