@@ -15,7 +15,7 @@ func TestServeAnyNameOfARecoveredStore(t *testing.T) {
 	url := "sqlite:" + filepath.Join(dir, "ids.db")
 	mustAll(t, "pool create --new --outage 1s --store "+url, "series create orders --kind sequence --store "+url)
 	config := "limits: { names: 2 }\n"
-	s := serve(t, dir, "--store", url, "--config", write(t, dir, "firn.yaml", config))
+	s := serve(t, dir, "--resp", "127.0.0.1:0", "--store", url, "--config", write(t, dir, "firn.yaml", config))
 	c := s.redis("")
 	for _, name := range []string{"photo", "bills"} {
 		if err := c.Incr(t.Context(), name).Err(); err != nil {
@@ -27,7 +27,7 @@ func TestServeAnyNameOfARecoveredStore(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		if again {
 			s.stop()
-			s = serve(t, dir, "--store", url, "--config", filepath.Join(dir, "firn.yaml"))
+			s = serve(t, dir, "--resp", "127.0.0.1:0", "--store", url, "--config", filepath.Join(dir, "firn.yaml"))
 			c = s.redis("")
 		}
 		s.until("the recovery is seen", func() bool {
@@ -39,7 +39,7 @@ func TestServeAnyNameOfARecoveredStore(t *testing.T) {
 			if err == nil {
 				t.Fatalf("INCR %s: %d, an id of a name whose counter may be lost", name, id)
 			}
-			if strings.HasPrefix(err.Error(), "TRYAGAIN") || !strings.Contains(err.Error(), "--first N") || !strings.Contains(err.Error(), "firn serve --kind flake --config ") {
+			if strings.HasPrefix(err.Error(), "TRYAGAIN") || !strings.Contains(err.Error(), "--first N") || !strings.Contains(err.Error(), "firn serve --kind flake --config ") || !strings.Contains(err.Error(), " --resp 127.0.0.1:0") {
 				t.Errorf("INCR %s: %v", name, err)
 			}
 		}
