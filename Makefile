@@ -47,7 +47,7 @@ QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./s
 SERVERS := go run ./internal/testserver/servers
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test race servers lint fuzz sim torture model moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross vet check test race servers lint fuzz sim reached torture model moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ moves: ## move MOVES shards while writers use them, and again with faults
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES)
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES) -faults
 	FIRN_LONG=1 $(SERVERS) run go test -count=1 -timeout 30m -run '^Test(Killed|Aborted|Late)$$' ./shard/move
+
+reached: ## what of the machines' statements N simulated schedules do not reach, and should
+	go run ./internal/sim/reached -n $(N)
 
 sim: ## simulate N schedules, of the seeds from FROM on, and look for repeats
 	go run ./internal/sim/run -n $(N) -from $(FROM)

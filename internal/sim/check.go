@@ -21,9 +21,10 @@ type checker struct {
 	grants map[string]*grant      // by owner
 	full   []string               // when none was free
 
-	numbers map[int64]string // by whom each was drawn
-	highest int64            // number that was ever granted
-	lost    int64            // how many of those the store has forgotten
+	numbers   map[int64]string // by whom each was drawn
+	highest   int64            // number that was ever granted
+	drawnMost int64            // the highest of those that were drawn
+	lost      int64            // how many of those the store has forgotten
 }
 
 // A spot is what must not be issued by two generators.
@@ -211,6 +212,25 @@ func (c *checker) stepped(h *holder) {
 		h.lacks, h.gaveUp = -1, nil
 	} else if h.lacks < 0 {
 		h.lacks = c.w.now
+	}
+}
+
+// lacking: whoever reads that the store lacks what it acknowledged to it ends its term.
+func (c *checker) lacking(h *holder, e term.Event) {
+	found, ok := e.(term.Found)
+	if !ok || h.p.Term.Over() || h.p.Term.Closed { // who leaves does no harm
+		return
+	}
+	was := h.before.Have
+	switch {
+	case found.Record.Key == h.pool.key && h.knew != "":
+		if r, err := term.ReadPool(found.Record); err == nil && r.ID != h.knew {
+			c.w.fail(unnoticed, "p%d: does not notice that pool %q is gone, or another one of that name: it knew %s, and read %q", h.id, h.pool.name, h.knew, r.ID)
+		}
+	case h.before.Phase == term.Holding && found.Record.Key == term.KeyWorker(h.pool.name, h.before.Worker):
+		if r, err := term.ReadRecord(found.Record); err == nil && (r.Term < was.Term || r.Owner == was.Owner && r.Horizon < was.Horizon) {
+			c.w.fail(unnoticed, "p%d: does not notice that its worker's record went back from %+v to %+v", h.id, was, r)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type drawer struct {
 	shut    bool          // closed: nothing is issued any more
 	done    bool          // and handed back
 	granted time.Duration // when the last numbers were, or it was started
+	accepts bool          // a store that can forget
+	least   int64         // in a strict series, the numbers that are asked for are above it
 	tried   store.Version // of the last Put
 
 	// For mutants.
@@ -41,7 +43,9 @@ type hand struct {
 	taken int64
 }
 
-func newDrawer(p *process) *drawer { return &drawer{process: p} }
+func newDrawer(p *process) *drawer {
+	return &drawer{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || p.w.chance(0.9))}
+}
 
 // newCounter is the record that the schedule begins with.
 func (w *world) newCounter(s *memory) block.Record {
@@ -55,6 +59,7 @@ func (w *world) newCounter(s *memory) block.Record {
 	if w.chance(0.05) {
 		r.Max = r.First + 60
 	}
+	r.Strict = w.chance(0.15)
 	if w.kind.lossy() && w.chance(0.5) {
 		r.Instance = s.promise(nil).Instance // else it was begun on a durable one
 	}
@@ -70,7 +75,12 @@ func (d *drawer) boot() {
 	if m := d.w.mutant; m.heard != nil {
 		d.promised = m.heard(d, block.Answer{Durability: d.promised}).Durability
 	}
-	rules := block.Rules{Name: "world", Key: keyCounter, Accept: d.w.kind.lossy(), By: d.name}
+	rules := block.Rules{Name: "world", Key: keyCounter, Accept: d.accepts, By: d.name}
+	if d.w.begins {
+		r := d.w.newCounter(d.store)
+		r.ID += d.name // whoever is first
+		rules.Found = &r
+	}
 	limits := block.Limits{MaxUnused: 30, CacheFor: 2 * d.w.think}
 	d.doing = block.Action{}
 	d.Driver = block.Start(rules, limits, "", d.w.bits(), d.promised, d.clocks())
@@ -116,8 +126,11 @@ func (d *drawer) wants() (block.Event, bool) {
 	switch {
 	case w.chance(0.1):
 		return nil, false
-	case w.chance(0.05):
+	case d.LookEvery() > 0 && w.chance(0.1):
 		return block.Look{}, true
+	case d.State.Have.Strict:
+		d.least = w.check.drawnMost
+		return d.due(block.Take{Need: 1 + w.rng.Int64N(4)})
 	case w.chance(0.1):
 		return block.Take{Need: 30, Ahead: w.rng.Int64N(6), Least: 30}, true
 	}
@@ -128,12 +141,18 @@ func (d *drawer) wants() (block.Event, bool) {
 	if w.chance(0.5) {
 		return take, true
 	}
+	return d.due(block.Take{Need: take.Need})
+}
+
+// due is what package sequence asks for where calls want so much.
+func (d *drawer) due(want block.Take) (block.Event, bool) {
 	left := int64(0)
 	for _, h := range d.hand {
 		left += h.Count - h.taken
 	}
+	var take block.Take
 	var due bool
-	d.Driver, take, due = d.Due(d.clocks(), block.Take{Need: take.Need}, left, d.issued)
+	d.Driver, take, due = d.Due(d.clocks(), want, left, d.issued)
 	return take, due
 }
 
@@ -147,14 +166,19 @@ func (d *drawer) draw() {
 		if d.w.chance(0.1) {
 			i = d.w.rng.IntN(len(d.hand)) // as Reserve may
 		}
-		h := d.hand[i]
-		n := h.First + h.taken*h.Stride
-		if h.taken++; h.taken == h.Count {
-			d.hand = slices.Delete(d.hand, i, i+1)
-		}
-		d.used, d.issued = max(d.used, n), d.issued+1
-		d.w.check.drawn(d, n)
+		d.take(i)
 	}
+}
+
+// take issues the next number of a grant in hand.
+func (d *drawer) take(i int) {
+	h := d.hand[i]
+	n := h.First + h.taken*h.Stride
+	if h.taken++; h.taken == h.Count {
+		d.hand = slices.Delete(d.hand, i, i+1)
+	}
+	d.used, d.issued = max(d.used, n), d.issued+1
+	d.w.check.drawn(d, n)
 }
 
 // quit closes the series for good and hands back, whatever is under way: what
@@ -223,7 +247,10 @@ func (d *drawer) step(e block.Event) {
 func (d *drawer) decide(e block.Event) block.Action {
 	w, asked := d.w, d.doing
 	w.total.Steps++
+	knew := d.State.Have.ID
 	d.Driver, d.doing = d.Step(d.clocks(), e)
+	no := (*block.Refusal)(nil)
+	w.check.noticed(d, knew, errors.As(d.doing.Err, &no) && no.Why == block.Missing)
 	if w.trace != nil {
 		w.logf("p%d: counter: %s, next %s, grant %v, %v", d.id, toldOf(asked, e), counterOps[d.doing.Op], d.doing.Grant, d.doing.Err)
 	}
@@ -237,6 +264,14 @@ func (d *drawer) receive(g block.Grant) {
 	d.w.total.Blocks++
 	if !d.w.mutant.unacked { // else it has them already
 		d.hand = append(d.hand, &hand{Grant: g})
+	}
+	if d.State.Have.Strict && !d.shut { // somebody waits for them
+		if g.First <= d.least {
+			d.w.fail(order, "p%d: number %d of a strict series is granted after %d was drawn", d.id, g.First, d.least)
+		}
+		for len(d.hand) > 0 {
+			d.take(0)
+		}
 	}
 }
 
@@ -312,8 +347,8 @@ func (r reply) ofBlock() block.Answer {
 // repairCounter is what sequence.Restored does, with a margin that is above what
 // was granted and forgotten.
 func (w *world) repairCounter(s *memory) {
-	now := s.records[keyCounter]
-	if now == nil || s != w.store {
+	now := s.records[keyCounter].intact()
+	if now == nil || s != w.store || !ours(now.counter) {
 		return
 	}
 	r, m := now.counter, w.mutant
@@ -331,12 +366,14 @@ func (w *world) repairCounter(s *memory) {
 		r.Instance = s.promise(nil).Instance
 	}
 	w.logf("operator: the counter is raised")
-	w.write(s, keyCounter, r.Encode(), now.version)
+	w.write(s, keyCounter, r.Encode(), s.records[keyCounter].version)
 }
 
 // counted: the store has carried out a write of the counter.
 func (c *checker) counted(by *process, old, now *stored) {
-	c.highest = max(c.highest, now.counter.Granted)
+	if ours(now.counter) {
+		c.highest = max(c.highest, now.counter.Granted)
+	}
 	if by == nil || old == nil {
 		return
 	}
@@ -350,16 +387,22 @@ func (c *checker) counted(by *process, old, now *stored) {
 func (c *checker) drawn(d *drawer, n int64) {
 	w := c.w
 	w.total.Numbers++
+	if w.kind.lossy() && !d.accepts {
+		w.fail(misstep, "p%d: draws number %d from a store that can forget, which it does not accept", d.id, n)
+	}
 	by := fmt.Sprintf("p%d, run %d", d.id, d.life)
 	if other, twice := c.numbers[n]; twice {
 		w.fail(repeated, "number %d: drawn by %s and by %s", n, other, by)
 		return
 	}
 	c.numbers[n] = by
+	if ours(d.State.Have) {
+		c.drawnMost = max(c.drawnMost, n)
+	}
 	if w.trace != nil {
 		w.logf("p%d draws %d", d.id, n)
 	}
-	if n > c.highest {
+	if n > c.highest && ours(d.State.Have) {
 		w.fail(outside, "p%d: number %d: granted were those up to %d", d.id, n, c.highest)
 	}
 }
@@ -368,7 +411,7 @@ func (c *checker) drawn(d *drawer, n int64) {
 func (c *checker) draws(d *drawer) {
 	w := c.w
 	late := 20*w.think + 2*w.patience + 30*time.Second
-	if r := w.store.records[keyCounter]; r == nil || !d.alive || d.wish || w.now-d.granted < late {
+	if r := w.store.records[keyCounter]; r == nil || !d.alive || d.wish || w.now-d.granted < late || w.kind.lossy() && !d.accepts {
 		return
 	}
 	w.fail(starved, "p%d has been granted no numbers since %s: %v", d.id, d.granted, d.State.Err)

@@ -25,6 +25,9 @@ type faults struct {
 	ranges  bool // pools get and lose workers, and further ones are created
 	unpool  bool // a pool's record is removed, and no other
 	twins   bool // the store is copied, and both are used
+	denies  bool // a process has no right to the store for a while
+	damages bool // a record cannot be read for a while
+	uncount bool // the counter's record is removed, or another series' is in its place
 	choices bool // some want a fresh worker, or a certain one
 }
 
@@ -59,6 +62,9 @@ const (
 	brokenOff // what operators do
 	unpooled
 	twinned
+	damaged
+	uncounted
+	denial
 	faultKinds
 )
 
@@ -67,7 +73,7 @@ var faultNames = [faultKinds]string{
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
 	"stores emptied", "grant files copied", "grant files that could not be written", "creations of pools begun", "changes of ranges begun", "operators broken off",
-	"pools' records removed", "stores copied",
+	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged", "rights taken away for a while",
 }
 
 // nextFault lets something befall the world, again and again.
@@ -113,6 +119,13 @@ func (w *world) strike() {
 		{f.ranges, func() { w.change(w.anyPool()) }},
 		{f.unpool, func() { w.unpool(w.anyPool()) }},
 		{f.twins, w.twin},
+		{f.damages, w.damage},
+		{f.uncount, w.uncount},
+		{f.denies, func() {
+			w.total.Faults[denial]++
+			p.denied = w.now + w.span()
+			w.logf("p%d has no right to the store for %s", p.id, p.denied-w.now)
+		}},
 	}
 	var can [len(kinds)]int
 	n := 0
@@ -320,6 +333,7 @@ func (w *world) heal() {
 func (w *world) calmDown() {
 	w.logf("faults are over")
 	w.calm, w.away = true, 0
+	w.store.mendAll()
 	w.issues, w.think = max(w.issues, time.Second), max(w.think, time.Second)
 	if w.kind.lossy() {
 		w.store.err = 0
@@ -328,7 +342,7 @@ func (w *world) calmDown() {
 		h.set(w.upTo(20*time.Millisecond)-10*time.Millisecond, 0, false)
 	}
 	for _, p := range w.procs {
-		p.apart = 0
+		p.apart, p.denied = 0, 0
 		if p.paused {
 			p.resume()
 		}

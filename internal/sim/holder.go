@@ -29,6 +29,8 @@ type holder struct {
 	startBoot time.Duration
 
 	p       *driver.Process
+	before  term.State                   // of its term before the last event,
+	knew    string                       // and the pool's id, as it knew it
 	next    func() (time.Duration, bool) // goes on to the next wait, which is until then; nil: the loop is not running
 	stop    func()
 	yield   func(time.Duration) bool
@@ -83,6 +85,7 @@ func newHolder(p *process) *holder {
 
 func (h *holder) boot() {
 	h.gen, h.done, h.nudged, h.naps, h.heard = nil, false, false, 0, nil
+	h.before, h.knew = term.State{}, ""
 	h.rate = rate{since: h.w.now}
 	if h.gaveUp == nil || h.lacks < 0 { // to be started again and again, and stop each time, is no good
 		h.lacks = h.w.now
@@ -285,6 +288,8 @@ func (h *holder) Show(p *driver.Process) {
 		w.logf("p%d: %s: %s, worker %d, (%d, %d], next %s %s", h.id, told(p.Event), s.Phase, s.Worker, s.Base, s.Have.Horizon, ops[p.Doing.Op], p.Doing.Key)
 	}
 	w.check.stepped(h)
+	w.check.lacking(h, p.Event)
+	h.before, h.knew = p.Term, p.PoolID
 	if s.Over() {
 		h.gen, h.gaveUp = nil, nil
 		w.logf("p%d: %s: %v", h.id, s.Phase, s.Err)

@@ -65,6 +65,7 @@ func (m *mutant) draw(rng *rand.Rand) setup {
 	s.first, s.workers, s.pools = 0, 1+rng.Int64N(2), 1
 	s.known, s.lives, s.faults.choices = true, false, false
 	s.faults.remove, s.faults.drop, s.faults.reboots, s.faults.copies = false, false, false, false
+	s.faults.damages, s.faults.denies = false, false
 	s.faults.forget = m.kind.lossy()
 	s.timing()
 	if m.in != nil {

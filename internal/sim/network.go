@@ -135,6 +135,10 @@ func (w *world) carry(p *process, rq request, after time.Duration, then func(rep
 		if life != p.life && rq.kind == put {
 			w.total.Faults[posthumous]++
 		}
+		if p.denied > w.now {
+			then(reply{tried: rq.version, err: store.ErrDenied})
+			return
+		}
 		r := st.answer(p, rq)
 		if w.mutant.name == "" || life == p.life {
 			w.follow(p, rq, r)

@@ -22,6 +22,7 @@ type process struct {
 	paused   bool
 	backlog  []func()      // what came while it was paused
 	apart    time.Duration // the store is out of its reach before
+	denied   time.Duration // the store refuses what it asks before
 	slept    time.Duration // Go's monotonic clock has stood still for so long
 	wish     bool          // to be closed
 	strays   bool          // when it is started it opens the copy of the store

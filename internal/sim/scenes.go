@@ -172,8 +172,8 @@ func brisk(s *setup) {
 func releasing(s *setup) {
 	brisk(s)
 	s.founded, s.unequal, s.workers, s.procs = true, false, 1, 3
-	s.every = 400 * time.Millisecond // a pause, a release and a loss have to meet within a time to live
-	s.faults.takes = 0.6
+	s.lasts, s.every = 2*time.Minute, 400*time.Millisecond // a pause, a release and a loss have to meet within a time to live
+	s.faults = faults{forget: true, release: true, pauses: true, network: s.faults.network, loss: s.faults.loss, takes: 0.6}
 }
 
 func unequal(s *setup) {

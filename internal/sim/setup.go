@@ -32,6 +32,7 @@ type setup struct {
 	unequal  bool          // members want different outage budgets
 	fresh    bool          // every process wants a fresh worker
 	layout2  bool          // every other process has another layout
+	begins   bool          // whoever draws from the counter first creates it
 	lives    bool          // goes on after faults are over, until everybody has a worker
 	known    bool          // faults may follow what the store has just done
 	grace    time.Duration // a process that has no worker for so long, when it could, is stuck
@@ -83,6 +84,10 @@ func anySetup(rng *rand.Rand) setup {
 		s.series = true
 		s.think, s.founded = s.lasts/60, true
 		s.faults.drop, s.faults.unpool, s.faults.twins = false, false, false
+	}
+	if f := &s.faults; s.series && !f.restore && !f.forget && !f.drop && !f.remove && !f.twins {
+		f.uncount = rng.IntN(3) == 0
+		s.begins = !f.uncount && rng.IntN(3) == 0
 	}
 	return s
 }
@@ -235,6 +240,7 @@ func drawFaults(rng *rand.Rand, kind storeKind) faults {
 		files: rng.IntN(4) == 0, choices: rng.IntN(5) == 0, reboots: rng.IntN(8) == 0,
 	}
 	f.copies = f.files && some()
+	f.damages, f.denies = rng.IntN(5) == 0, rng.IntN(6) == 0
 	f.full = f.files && rng.IntN(3) == 0
 	switch {
 	case kind == shifting:

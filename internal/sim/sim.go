@@ -33,19 +33,20 @@ import (
 type flaw int
 
 const (
-	repeated flaw = iota // an id or a number was issued twice
-	outside              // an id is not in what the store has written down for its owner
-	overlap              // two terms of a worker have ticks in common
-	order                // ids of one generator do not increase
-	stamp                // an id's time is further ahead of the clock than allowed
-	reach                // a horizon is further ahead than a restore counts on
-	starved              // a process has no ids or numbers, and could
-	misstep              // anything else that a machine, an operator or a store must not do
+	repeated  flaw = iota // an id or a number was issued twice
+	outside               // an id is not in what the store has written down for its owner
+	overlap               // two terms of a worker have ticks in common
+	order                 // ids of one generator do not increase
+	stamp                 // an id's time is further ahead of the clock than allowed
+	reach                 // a horizon is further ahead than a restore counts on
+	starved               // a process has no ids or numbers, and could
+	unnoticed             // a store lacks what somebody knows of, who goes on as if it did not
+	misstep               // anything else that a machine, an operator or a store must not do
 )
 
 var flaws = [...]string{
 	"repeated", "outside of its grant", "terms overlap", "out of order", "time out of bounds",
-	"reaches too far", "starved", "misstep",
+	"reaches too far", "starved", "not noticed", "misstep",
 }
 
 func (f flaw) String() string { return flaws[f] }

@@ -36,6 +36,7 @@ type stored struct {
 	worker  term.Record   // of a worker's record, decoded
 	counter block.Record  // of the counter's, decoded
 	pool    term.Pool     // of the pool's, decoded
+	whole   *stored       // of a damaged one, what it was before; nil: it can be read
 }
 
 // A change is a write that can be taken back.
@@ -62,7 +63,7 @@ func newMemory(w *world) *memory {
 // were none.
 func (s *memory) found() {
 	w := s.w
-	if w.series {
+	if w.series && !w.begins {
 		s.write(keyCounter, w.newCounter(s).Encode(), w.newVersion())
 	}
 	s.keep = len(s.log)
@@ -187,6 +188,9 @@ func (s *memory) put(by *process, key string, value []byte, cond store.Condition
 	if cond.Within != 0 && !now.IsZero() && !m.ignoreWithin && now.Sub(was.written) > cond.Within {
 		return store.Record{}, store.ErrConflict
 	}
+	if was != nil && was.whole != nil && (by != nil || key != keyCounter) { // the operator of the counter has a copy
+		s.w.fail(misstep, "%s: somebody writes over a record that cannot be read", key)
+	}
 	marked := s.w.kind == shifting && s.marked()
 	r := s.write(key, value, v)
 	if !s.forgets(by) || !marked {
@@ -270,7 +274,7 @@ func (s *memory) rollBack(n int) {
 	for len(s.log) > n {
 		c := s.log[len(s.log)-1]
 		s.log = s.log[:len(s.log)-1]
-		s.set(c.key, c.was)
+		s.set(c.key, c.was.intact())
 	}
 	s.firm = min(s.firm, n)
 	if r := s.records[keyCounter]; r != nil {
@@ -283,7 +287,7 @@ func (s *memory) copy() *memory {
 	c := *s
 	c.records, c.keys, c.log, c.gone = map[string]*stored{}, slices.Clone(s.keys), slices.Clone(s.log), false
 	for key, r := range s.records {
-		c.records[key] = r
+		c.records[key] = r.intact()
 	}
 	return &c
 }

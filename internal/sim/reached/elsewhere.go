@@ -1,0 +1,73 @@
+package main
+
+// An exception is what no schedule reaches, in a file: the lines that have a text, or all of it.
+type exception struct {
+	file, text string
+	why        string
+}
+
+// Why something is not reached.
+const (
+	words    = "what an error says: the tests of the package and of the command"
+	shown    = "only shown to people or programs: the tests of the package that shows it"
+	byPeople = "what an operator does that the simulation has no part in: the tests of package pool"
+	never    = "no driver does this; the fuzz tests of the package do"
+	fuzzed   = "a record that is well formed and says what cannot be: the fuzz tests of the package"
+	missing  = "the simulation lacks it; the tests of package lease, or of sequence, have it"
+)
+
+// elsewhere is what the simulation does not reach, and what shows that it is right.
+var elsewhere = []exception{
+	{"internal/block/refusal.go", "", words},
+	{"internal/term/errors.go", "", words},
+	{"internal/block/block.go", "func (g Grant) Last()", shown},
+	{"internal/block/driver.go", "func (d Driver) Low()", shown},
+	{"internal/block/driver.go", "func (d Driver) Pace()", shown},
+	{"internal/block/pace.go", "func (p Pace) Step()", shown},
+	{"internal/block/keys.go", "func Key(", shown},
+	{"internal/term/look.go", "func (s State) Why()", shown},
+	{"internal/term/look.go", "case !s.Lossy:", shown},
+	{"internal/term/look.go", "case s.look.why", shown},
+	{"internal/term/look.go", "seen by another process", shown},
+	{"internal/term/look.go", "func (s State) Unseen()", shown},
+	{"internal/term/term.go", "func (p Phase) String()", shown},
+	{"internal/term/term.go", "func (s State) Mute()", shown},
+	{"internal/holder/process.go", "func (p *Process) StartsAt()", shown},
+	{"internal/holder/process.go", "func (p *Process) Durable()", shown},
+	{"internal/term/rules.go", "func (r *Rules) StartDelay(", shown},
+	{"internal/term/operate.go", "func Past(", byPeople},
+	{"internal/term/operate.go", "func (p Pool) NeverHeld(", byPeople},
+	{"internal/term/operate.go", "func (p Pool) In(", byPeople},
+	{"internal/block/block.go", "panic(", never},
+	{"internal/block/block.go", "if s.Over {", never},
+	{"internal/term/term.go", "panic(", never},
+	{"internal/term/read.go", "panic(", never},
+	{"internal/block/write.go", "math.IsNaN(rate)", fuzzed},
+	{"internal/block/record.go", "r.Offset < 0", fuzzed},
+	{"internal/block/record.go", "r.Granted < r.before()", fuzzed},
+	{"internal/term/record.go", "p.Limit < 0", fuzzed},
+	{"internal/term/record.go", "p.Outage < 0", fuzzed},
+	{"internal/term/record.go", "r.Horizon < 0", fuzzed},
+	{"internal/block/record.go", `case r.ID == "":`, fuzzed},
+	{"internal/term/pool.go", "r.First < 0", fuzzed},
+	{"internal/term/pool.go", "r.Last >= l.Workers()", fuzzed},
+	{"internal/term/pool.go", "if err != nil {", fuzzed},
+	{"internal/term/read.go", "if err != nil {", fuzzed},
+	{"internal/block/block.go", "func (s State) Crowded()", "store.Updater, by which a driver reads and writes at once: store/storetest"},
+	{"internal/block/block.go", "case ToRest:", missing},
+	{"internal/block/read.go", "s.elsewhere(r, s.Have)", missing},
+	{"internal/block/read.go", "s.goal = ToRead", missing},
+	{"internal/holder/holder.go", "if !d.begin(now) {", missing},
+	{"internal/holder/holder.go", "if err != nil {", missing},
+	{"internal/holder/holder.go", "if d.Foreign {", missing},
+	{"internal/holder/process.go", "p.Rules.Layout.Check(now.Wall)", missing},
+	{"internal/holder/process.go", "if p.outside != nil", missing},
+	{"internal/holder/process.go", "if outside != nil {", missing},
+	{"internal/holder/process.go", "func (p *Process) latest(", missing},
+	{"internal/holder/process.go", "own.After(sys.Wall)", missing},
+	{"internal/holder/process.go", "return sys.Wall", missing},
+	{"internal/holder/slot.go", "s.Grant.Since > boot", missing},
+	{"internal/holder/slot.go", "p.Rules.Choice == term.Insist", missing},
+	{"internal/term/read.go", "p.Layout != r.Layout.String()", missing},
+	{"internal/term/rules.go", "if r.Outage == 0 {", missing},
+}
