@@ -108,6 +108,9 @@ type waitsError struct{ early *lease.NotYetError }
 
 // awaited returns an error as the server says it, which waits where ids start later.
 func awaited(err error) error {
+	if err == nil {
+		return nil // without a variable on the heap for each call
+	}
 	var early *lease.NotYetError
 	if errors.As(err, &early) {
 		return &waitsError{early}
