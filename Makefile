@@ -34,9 +34,10 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes,
-# of servers that are killed, and of the repository. The first are packages, the others tests.
+# of servers that are killed, and of the repository. The first are packages, the others tests. Those of the
+# command on shards run the code that the tests of shard/move, shard/setup and shard/check run under it.
 RACELESS       := internal/term|internal/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
-RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled)$$
+RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|Shards[A-Z].*|MoveScripts)$$
 
 # What make check tests: what needs no servers, or hardly any.
 QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
@@ -78,10 +79,10 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests, on real servers where they are or can be installed
-	$(SERVERS) run go test -p $(AT_ONCE) -timeout 30m $(or $(PACKAGES),./...)
+	$(SERVERS) run go test -p $(AT_ONCE) -timeout 45m $(or $(PACKAGES),./...)
 
 race: ## run the tests under the race detector, but what it has no part in
-	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 30m -skip '$(RACELESS_TESTS)' $(or $(PACKAGES),$$(go list ./... | grep -vE '/($(RACELESS))(/|$$)'))
+	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 45m -skip '$(RACELESS_TESTS)' $(or $(PACKAGES),$$(go list ./... | grep -vE '/($(RACELESS))(/|$$)'))
 
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install

@@ -457,9 +457,9 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestShardsDiffer: with statements that are not kept, shards may have types of their
+// TestDifferingShards: with statements that are not kept, shards may have types of their
 // own, and differ while a migration runs.
-func TestShardsDiffer(t *testing.T) {
+func TestDifferingShards(t *testing.T) {
 	all := newServers(t, "mod", 2, "a")
 	for n := range 2 {
 		mustExec(t, all["a"].Conn, fmt.Sprintf("CREATE TYPE insta%[1]d.mood AS ENUM ('glad'); ALTER TABLE insta%[1]d.item ADD mood insta%[1]d.mood", n))
