@@ -35,9 +35,9 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes,
 # of servers that are killed, and of the repository. The first are packages, the others tests. Those of the
-# command on shards run the code that the tests of shard/move, shard/setup and shard/check run under it.
+# command on shards and stores run code that the tests of shard/... and store/... run under it.
 RACELESS       := internal/term|internal/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
-RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|Shards[A-Z].*|MoveScripts)$$
+RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|Shards[A-Z].*|(Move|Shard|Store)Scripts|HoldIDs)$$
 
 # What make check tests: what needs no servers, or hardly any.
 QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \

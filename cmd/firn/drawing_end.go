@@ -31,8 +31,8 @@ func (d *drawing) hintEnd(f *ui.Failure, e *sequence.EndError) *ui.Failure {
 	if d.Options.Sequence.MayRepeat {
 		lossy = " --on-lossy-store may-repeat"
 	}
-	return f.Hint(why+"create another series, with the other settings that firn series show %s names, and draw from that: firn series create %s --kind sequence --first %d%s",
-		phrase.ShellWord(d.Name), phrase.ShellWord(next), first, lossy)
+	return f.Hint(why+"create another series with the other settings of %s (to see them: firn series show %s), and draw from that: firn series create %s --kind sequence --first %d%s",
+		d.Name, phrase.ShellWord(d.Name), phrase.ShellWord(next), first, lossy)
 }
 
 var numbered = regexp.MustCompile(`^(.*)-([1-9][0-9]{0,8})$`)

@@ -71,11 +71,12 @@ func TestShardsReopenGoneAnswers(t *testing.T) {
 	}
 	for answer, address := range refusing(t, server, a) {
 		wrong := []string{"--server", "a=" + address, "--server", "b=" + b}
-		for _, words := range []string{
-			"reopen b --shards 0", "reopen b --shards 0 --gone a", "reopen b --shards 0 --gone a --dry-run",
-			"reopen b --shards 0 --gone a --yes", "reopen b --shards 0 --gone a --incomplete --yes",
-			"abort 0 --gone a --yes", "finish 0 --gone a --yes", "remove-server a --gone a --yes",
-		} {
+		all := []string{"reopen b --shards 0 --gone a --yes", "abort 0 --gone a --yes"}
+		if strings.HasPrefix(answer, "password") { // each answer of each command would take minutes
+			all = append(all, "reopen b --shards 0", "reopen b --shards 0 --gone a", "reopen b --shards 0 --gone a --dry-run",
+				"reopen b --shards 0 --gone a --incomplete --yes", "finish 0 --gone a --yes", "remove-server a --gone a --yes")
+		}
+		for _, words := range all {
 			said := refuse(t, 1, with(words, wrong)...)
 			if !regexp.MustCompile(answer).MatchString(said) || !strings.Contains(said, "server a") {
 				t.Errorf("firn shard %s does not say that server a answers %q:\n%s", words, answer, said)
