@@ -20,7 +20,7 @@ func TestCreateASecondPoolUnasked(t *testing.T) {
 		t.Errorf("a hint is refused:\n%s", text)
 	}
 	mustAll(t, "pool create notes --may-repeat default --new --store "+url)
-	text = refusedWith(t, []string{"pool", "create", "third", "--may-repeat", "notes", "--store", url},
+	refusedWith(t, []string{"pool", "create", "third", "--may-repeat", "notes", "--store", url},
 		"firn pool create third --may-repeat notes --may-repeat default --new --store "+url)
 	mustAll(t, "pool create third --may-repeat notes --may-repeat default --new --store "+url)
 	refusedWith(t, []string{"pool", "create", "fourth", "--may-repeat", "notes", "--may-repeat", "default", "--may-repeat", "third", "--store", url},
