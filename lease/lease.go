@@ -363,8 +363,8 @@ func (l *Lease) change() {
 	l.changed = make(chan struct{})
 }
 
-// State returns where the lease stands now; with several lanes, where the one does whose ids start
-// first, and of those the one that can go on longest.
+// State returns the state of the lease now. With several lanes it is that of the lane whose ids start
+// first; of several such lanes, of the one that can issue longest.
 func (l *Lease) State() State { return *l.best().state.Load() }
 
 // Lanes returns where each lane stands now.

@@ -97,7 +97,8 @@ func TestNextWait(t *testing.T) {
 	})
 }
 
-// A lease of two lanes goes on with the one that has ids, and says so, while the other waits.
+// A lease of two lanes issues from the lane that has ids, and its State is that lane's, while the other
+// lane waits.
 func TestLaneThatWaitsIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, _ := options()

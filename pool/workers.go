@@ -132,7 +132,7 @@ type InUseError struct {
 	Worker int64
 	Name   string    // of the process that holds it; empty: none does, but ids of it up to Until may exist
 	Until  time.Time // the worker can be given up then, if its holder has died; zero: when its holder has ended
-	Free   time.Time // a holder that does not write again is taken for dead then; zero: never, as the store has no clock, or there is none
+	Free   time.Time // when a holder that does not write again counts as dead; zero: there is no holder, or the store has no clock to tell it
 }
 
 // Outlasts reports whether the holder, if it has died, still keeps the worker when Until is past,

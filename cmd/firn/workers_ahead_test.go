@@ -32,9 +32,9 @@ func holdAhead(t *testing.T, path string, worker int64) (horizon string) {
 	return at.UTC().Format("2006-01-02T15:04:05")
 }
 
-// A worker of a process that died, whose ids may lie ahead of the clock, cannot be used before the
-// clock has passed them, whoever releases it: no hint says that a release helps, the release says
-// until when nobody can use the worker, and pool ls counts a worker that goes out and is held.
+// A process died whose ids may lie ahead of the clock. Nobody can use its worker before the clock has
+// passed these ids, and a release changes nothing about that. So no hint offers a release; the release
+// says until when nobody can use the worker; and pool ls counts a held worker that is leaving the pool.
 func TestAWorkerAheadOfTheClockIsNotFree(t *testing.T) {
 	path := filepath.Join(emptyHome(t), "ids.db")
 	t.Setenv("FIRN_STORE", "sqlite:"+path)

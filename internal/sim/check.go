@@ -215,7 +215,8 @@ func (c *checker) stepped(h *holder) {
 	}
 }
 
-// lacking: whoever reads that the store lacks what it acknowledged to it ends its term.
+// lacking: a process must end its term when it reads that the store lacks a write which it acknowledged
+// to that process.
 func (c *checker) lacking(h *holder, e term.Event) {
 	found, ok := e.(term.Found)
 	if !ok || h.p.Term.Over() || h.p.Term.Closed { // who leaves does no harm

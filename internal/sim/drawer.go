@@ -78,7 +78,7 @@ func (d *drawer) boot() {
 	rules := block.Rules{Name: "world", Key: keyCounter, Accept: d.accepts, By: d.name}
 	if d.w.begins {
 		r := d.w.newCounter(d.store)
-		r.ID += d.name // whoever is first
+		r.ID += d.name // each process would create another one
 		rules.Found = &r
 	}
 	limits := block.Limits{MaxUnused: 30, CacheFor: 2 * d.w.think}

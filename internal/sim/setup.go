@@ -32,7 +32,7 @@ type setup struct {
 	unequal  bool          // members want different outage budgets
 	fresh    bool          // every process wants a fresh worker
 	layout2  bool          // every other process has another layout
-	begins   bool          // whoever draws from the counter first creates it
+	begins   bool          // the first process that draws from the counter creates it
 	lives    bool          // goes on after faults are over, until everybody has a worker
 	known    bool          // faults may follow what the store has just done
 	grace    time.Duration // a process that has no worker for so long, when it could, is stuck

@@ -40,7 +40,7 @@ const (
 	stamp                 // an id's time is further ahead of the clock than allowed
 	reach                 // a horizon is further ahead than a restore counts on
 	starved               // a process has no ids or numbers, and could
-	unnoticed             // a store lacks what somebody knows of, who goes on as if it did not
+	unnoticed             // a process read that the store lost a record which it knows, and did not stop
 	misstep               // anything else that a machine, an operator or a store must not do
 )
 
