@@ -35,6 +35,7 @@ type witness struct {
 type attempt struct {
 	value []byte
 	prior term.Record
+	asked int64 // when, by the boot clock
 }
 
 func (w *witness) Get(ctx context.Context, key string) (store.Record, error) {
@@ -69,7 +70,7 @@ func (w *witness) Put(ctx context.Context, key string, value []byte, cond store.
 	if !ok && cond.Version != "" {
 		prior.Horizon = -1
 	}
-	a := attempt{value, prior}
+	a := attempt{value, prior, ledger.Boot()}
 	if w.unwritten && a.prior.Owner != "" && a.prior.Owner == read(value).Owner {
 		now := time.Now()
 		return store.Record{Key: key, Value: value, Version: cond.Version, Written: now, Read: now}, nil
@@ -107,7 +108,7 @@ func (w *witness) saw(rec store.Record) {
 func (w *witness) granted(key string, a attempt) {
 	n, _ := term.WorkerOf(w.pool, key)
 	r := read(a.value)
-	e := ledger.Event{Event: ledger.Granted, Worker: n, Term: r.Term, Owner: r.Owner, Prior: a.prior.Horizon, Horizon: r.Horizon}
+	e := ledger.Event{Event: ledger.Granted, Worker: n, Term: r.Term, Owner: r.Owner, Prior: a.prior.Horizon, Horizon: r.Horizon, Asked: a.asked}
 	say(e)
 	w.mu.Lock()
 	defer w.mu.Unlock()

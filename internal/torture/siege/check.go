@@ -40,7 +40,7 @@ type Grant struct {
 	Prior   firn.Tick // horizon of the record it replaced; negative: a heir extends what it was left
 	Horizon firn.Tick
 
-	boot int64 // when its issuer heard of it
+	asked, boot int64 // when its issuer asked for it, and heard of it
 }
 
 // A Report is what Check has looked at, and what is wrong with it.

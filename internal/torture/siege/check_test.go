@@ -122,3 +122,28 @@ func TestCheckFails(t *testing.T) {
 		}
 	}
 }
+
+// A process that a busy machine leaves waiting says late what it was granted.
+func TestValid(t *testing.T) {
+	w := &world{eras: []era{{begun: 10, forgot: 20, cured: 30, tick: 100}}}
+	for _, tt := range []struct {
+		name        string
+		asked, boot int64
+		horizon     firn.Tick
+		valid       bool
+	}{
+		{"before the loss", 5, 8, 90, true},
+		{"before the loss, said while the store has forgotten", 5, 25, 90, true},
+		{"before the loss, said after the cure", 5, 40, 90, true},
+		{"of a store that has forgotten", 22, 25, 90, false},
+		{"of a store that has forgotten, said after the cure", 22, 40, 90, false},
+		{"asked before the store was there again", 12, 40, 90, false},
+		{"of the pool made meanwhile", 25, 28, 110, true},
+		{"after the cure", 35, 40, 110, true},
+	} {
+		got := w.valid([]Grant{{Worker: 3, Term: 1, Prior: 7, Horizon: tt.horizon, asked: tt.asked, boot: tt.boot}})
+		if (len(got) == 1) != tt.valid {
+			t.Errorf("%s: valid %v", tt.name, !tt.valid)
+		}
+	}
+}

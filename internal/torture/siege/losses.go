@@ -111,8 +111,8 @@ func (s *siege) lose(l *loss, wait bool) {
 	s.losses++
 	random := rand.New(rand.NewPCG(s.Seed, uint64(s.losses)))
 	before := s.entrypoint(random)
-	s.era()
 	s.store.cut()
+	s.era()
 	old := make([]*proc, len(s.slots))
 	for i := range s.slots {
 		old[i] = s.slots[i].proc

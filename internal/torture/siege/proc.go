@@ -309,7 +309,7 @@ func (p *proc) issuer() Issuer {
 	who := Issuer{Name: p.name, Grants: []Grant{}, Heirs: p.heirs, Off: p.skew != nil && p.skew.wasOff}
 	for _, e := range p.find(0, named(ledger.Granted)) {
 		if e.Owner != "" {
-			who.Grants = append(who.Grants, Grant{Worker: e.Worker, Term: e.Term, Prior: e.Prior, Horizon: e.Horizon, boot: e.Boot})
+			who.Grants = append(who.Grants, Grant{Worker: e.Worker, Term: e.Term, Prior: e.Prior, Horizon: e.Horizon, asked: e.Asked, boot: e.Boot})
 		}
 	}
 	who.Hands, who.Numbers = p.runs(), p.numbers()

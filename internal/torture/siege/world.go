@@ -229,12 +229,15 @@ func (w *world) remains(p *proc) Issuer {
 }
 
 // valid leaves out the grants that a store gave that had forgotten, before somebody had
-// made it safe: nothing may be issued by them. The first of an era have no record before
-// them, and begin above all earlier eras.
+// made it safe: nothing may be issued by them. What was asked for before the loss is not
+// one of them, however late its process says so, and what was asked for before the cure is
+// one. The first of an era have no record before them, and begin above all earlier eras.
 func (w *world) valid(grants []Grant) []Grant {
 	valid := []Grant{}
 	for _, g := range grants {
-		if slices.ContainsFunc(w.eras, func(e era) bool { return int64(e.forgot) < g.boot && g.boot < int64(e.cured) && g.Horizon <= e.tick }) {
+		if slices.ContainsFunc(w.eras, func(e era) bool {
+			return int64(e.begun) < g.asked && int64(e.forgot) < g.boot && g.asked < int64(e.cured) && g.Horizon <= e.tick
+		}) {
 			continue
 		}
 		if g.Era = w.eraOf(g.Horizon); g.Era > 0 && g.Prior >= 0 {
