@@ -26,18 +26,27 @@ MOVES ?= 20
 N ?= 10000000
 FROM ?= 1
 
-# Which packages are tested; all, where it is not set.
+# Which packages are tested, and which of their tests; all, where it is not set.
 PACKAGES ?=
+RUN ?=
+
+# RACE=1 runs each test of make test under the race detector, but what it has no part in.
+RACE ?=
 
 # How many packages are tested at once: mostly they wait for servers and clocks.
 AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 
 # What the race detector has no part in, and takes ten times as long with it:
-# simulations, each in one goroutine, the test servers, and tests of other processes,
-# of servers that are killed, and of the repository. The first are packages, the others tests. Those of the
-# command on shards and stores run code that the tests of shard/... and store/... run under it.
-RACELESS       := internal/term|internal/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
-RACELESS_TESTS := ^Test(Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|Shards[A-Z].*|(Move|Shard|Store)Scripts|HoldIDs)$$
+# simulations, each in one goroutine, the test servers, and tests of other processes
+# and of the repository.
+RACELESS := internal/term|internal/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
+
+# Tests that make test runs without it in any case. They measure memory, or mostly wait for
+# other processes: those of the command on shards and stores run code that the tests of
+# shard/... and store/... run under it. make race runs all of them.
+RACELESS_TESTS := Year.*|Even|EvenForAYear|EvenOverManyLives|Pages|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|Shards[A-Z].*|(Move|Shard|Store)?Scripts|HoldIDs|IdleMemory|PipelineMemory
+RACELESS_IN    := $(shell grep -rlE --include=*_test.go '^func Test($(RACELESS_TESTS))\>' . | xargs -n1 dirname | sort -u)
+RACED          := $$(go list ./... | grep -vE '/($(RACELESS))(/|$$)')
 
 # What make check tests: what needs no servers, or hardly any.
 QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
@@ -47,8 +56,11 @@ QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./s
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
 
+SELF   := $(MAKE) # not by its own name in a recipe, else make -n runs it
+GOTEST := go test -p $(AT_ONCE) -timeout 45m
+
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test race servers lint fuzz sim reached torture model moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross vet check test raced unraced raceless race full servers lint fuzz sim mutants reached torture model moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,11 +90,25 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	go test -short -p $(AT_ONCE) $(QUICK)
 	@echo "make test runs the others, on real servers"
 
-test: ## run all tests, on real servers where they are or can be installed
-	$(SERVERS) run go test -p $(AT_ONCE) -timeout 45m $(or $(PACKAGES),./...)
+test: ## run all tests but the long ones, on real servers where they are or can be installed
+	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k raced unraced raceless,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
 
-race: ## run the tests under the race detector, but what it has no part in
-	CGO_ENABLED=1 $(SERVERS) run go test -race -p $(AT_ONCE) -timeout 45m -skip '$(RACELESS_TESTS)' $(or $(PACKAGES),$$(go list ./... | grep -vE '/($(RACELESS))(/|$$)'))
+# The three parts of make test RACE=1; together they run each test once.
+raced:
+	CGO_ENABLED=1 $(GOTEST) -race -skip '^Test($(RACELESS_TESTS))$$' $(RACED)
+unraced:
+	$(GOTEST) -run '^Test($(RACELESS_TESTS))$$' $(RACELESS_IN)
+raceless:
+	$(GOTEST) $$(go list ./... | grep -E '/($(RACELESS))(/|$$)')
+
+race: ## run the tests under the race detector, also those that make test RACE=1 does not
+	CGO_ENABLED=1 $(SERVERS) run $(GOTEST) -race $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(RACED))
+
+full: ## everything, for hours: the long tests too, with and without the race detector; searches, torture, moves
+	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(MAKE) test
+	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(MAKE) race
+	$(MAKE) reached N=100000
+	$(MAKE) sim fuzz model mutants moves torture TORTURE=8m
 
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install
@@ -111,7 +137,10 @@ torture: ## harm to processes and to each store, at random, each for TORTURE
 moves: ## move MOVES shards while writers use them, and again with faults
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES)
 	FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go run ./internal/moves -runs $(MOVES) -faults
-	FIRN_LONG=1 $(SERVERS) run go test -count=1 -timeout 30m -run '^Test(Killed|Aborted|Late)$$' ./shard/move
+	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go test -count=1 -timeout 30m -run '^Test(Killed|Aborted|Late)$$' ./shard/move
+
+mutants: ## take each rule out of the real files, and look how soon the simulation finds that
+	go run ./internal/mutants/run
 
 reached: ## what of the machines' statements N simulated schedules do not reach, and should
 	go run ./internal/sim/reached -n $(N)

@@ -258,14 +258,11 @@ func (h *herd) check(granted firn.ID) {
 		read, repeats, granted, int(granted)-read, 100*float64(int(granted)-read)/float64(granted))
 }
 
-// long reports whether the long forms run, which take minutes.
-func long() bool { return os.Getenv("FIRN_LONG") != "" }
-
 // TestDraw draws many numbers in many processes, kills some of them and the store
 // on the way, and reads every number.
 func TestDraw(t *testing.T) {
 	processes, each := 8, 25_000
-	if long() {
+	if testserver.Long() {
 		processes, each = 32, 320_000 // 10 M
 	}
 	for _, kind := range []string{"sqlite", "postgres", "redis"} {
@@ -313,7 +310,7 @@ func TestDraw(t *testing.T) {
 				kill()
 				h.kill(max(processes/16, 1))
 				h.start(max(processes/16, 1), each)
-				if !long() {
+				if !testserver.Long() {
 					break
 				}
 			}
@@ -332,7 +329,7 @@ func TestDraw(t *testing.T) {
 // TestStrictDraw measures what strict order costs, and that nobody starves.
 func TestStrictDraw(t *testing.T) {
 	processes, each := 8, 25
-	if long() {
+	if testserver.Long() {
 		processes, each = 64, 200
 	}
 	kinds := []string{"sqlite", "postgres", "mysql"} // those that can hold a record

@@ -57,6 +57,7 @@ var offersLoss = regexp.MustCompile(`--gone|--incomplete|--yes|WRONG|does not an
 // TestShardsReopenGoneAnswers: a server that answers anything at all is not gone, though --gone says
 // so: its shards are opened nowhere else, and programs that reach it go on with them.
 func TestShardsReopenGoneAnswers(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	server := movesServer(t)
 	a, b := database(t, server, "a"), database(t, testserver.Shared(t, movesServer), "b")
@@ -94,6 +95,7 @@ func TestShardsReopenGoneAnswers(t *testing.T) {
 // TestShardsReopenBackupAnswers: a server's backup is older than the move of a shard to a server that
 // runs, and that an address with a wrong password leads to. The backup does not get the shard.
 func TestShardsReopenBackupAnswers(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	server := movesServer(t)
 	postgres := testserver.Shared(t, movesServer)
@@ -137,6 +139,7 @@ func TestShardsReopenBackupAnswers(t *testing.T) {
 // so, and how to give the address of the primary; none says to promote the standby, to reopen the
 // server, or to type the same again.
 func TestShardsStandbyAddress(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	server := movesServer(t)
 	a, b := database(t, server, "a"), database(t, testserver.Shared(t, movesServer), "b")

@@ -49,6 +49,7 @@ func TestShardsOlderBackup(t *testing.T) {
 // TestShardsOlderBackupAsItIs: who wants the older copy says so, and the rows that only the other copy has are
 // there until somebody says that they are not needed.
 func TestShardsOlderBackupAsItIs(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, b, with := olderBackup(t)
 	said := refuse(t, 1, with("reopen b --yes")...)

@@ -20,6 +20,7 @@ var openCommand = regexp.MustCompile(`firn shard (reopen [a-z]+(?: --shards [0-9
 // that. No server serves the shard. Whatever is asked names the command that opens it, and says why
 // it is that server; typed literally the command opens the shard with the newest rows.
 func TestShardsPutBackNowhere(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	away := movesServer(t)
 	a, b := database(t, away, "a"), database(t, testserver.Shared(t, movesServer), "b")
@@ -74,6 +75,7 @@ func TestShardsPutBackNowhere(t *testing.T) {
 // doctor says is true of the servers, its command opens the shard, and the server that was told to
 // leave the shard alone does not get it.
 func TestShardsReopenKilled(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	for i, tt := range []struct {
@@ -166,6 +168,7 @@ func TestShardsOldCopy(t *testing.T) {
 // TestShardsSchemaInTheWay: somebody made a schema on the target when the move had begun. The move
 // says whose it is, and which command ends the move; typed literally that leads to a move that works.
 func TestShardsSchemaInTheWay(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

@@ -41,6 +41,7 @@ func steps(text string) (all []string) {
 // TestShardsTargetCopied: the mover was killed, and the target promoted. Whatever is asked names the
 // command that lets the target serve again; then the move goes on, or is given up.
 func TestShardsTargetCopied(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -61,6 +62,7 @@ func TestShardsTargetCopied(t *testing.T) {
 // TestShardsBothCopied: a move has arrived, and both servers were promoted. The command that opens the
 // shard is named, and the shard can move back in the end.
 func TestShardsBothCopied(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -105,6 +107,7 @@ func meetsOldCopy(t *testing.T, with func(string) []string) {
 // TestShardsAbortKeepsCopy: the target of a move was promoted, and its copy has a row that the source lacks. The
 // move meets that copy, and to end the move does not drop it: finish compares it first, and keeps it.
 func TestShardsAbortKeepsCopy(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

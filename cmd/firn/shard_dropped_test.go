@@ -12,6 +12,7 @@ import (
 // TestShardsCopyDroppedByHand: somebody has dropped the schema of an old copy. Moves of other shards
 // work; doctor names what firn still lists of the copy, and --clean, init and reopen remove it.
 func TestShardsCopyDroppedByHand(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

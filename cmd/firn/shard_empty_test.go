@@ -14,6 +14,7 @@ import (
 // TestShardsLostEmpty: a server is lost, and its address leads to an empty database that was made in
 // its place. The hint of what says that the server is gone can be followed to the end.
 func TestShardsLostEmpty(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b, empty := database(t, postgres, "a"), database(t, postgres, "b"), database(t, testserver.Postgres(t, "fsync=off"), "b")

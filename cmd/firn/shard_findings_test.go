@@ -60,6 +60,7 @@ func TestShardsFewRights(t *testing.T) {
 // TestShardsReopenEndsMove: reopen says before it asks which moves it ends, and names the commands that remove what is
 // left of them. Typed literally they remove it.
 func TestShardsReopenEndsMove(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := movable(t, 4)
 	with := func(words string) []string { return append(strings.Fields("shard "+words), flags...) }

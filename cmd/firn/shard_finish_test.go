@@ -12,6 +12,7 @@ import (
 // TestShardsFinishAsks: finish asks only where it would drop an old copy, and names the server
 // and the shards that it would drop it of. Where it would drop nothing, it says why.
 func TestShardsFinishAsks(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

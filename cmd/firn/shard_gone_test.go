@@ -25,6 +25,7 @@ import (
 // to type, and ends at once where it is told twice. Then its target is permanently lost, and
 // what is left does without it.
 func TestShardsMoveBrokenOff(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	away := movesServer(t)
 	a, b := database(t, testserver.Shared(t, movesServer), "a"), database(t, away, "b")
@@ -260,6 +261,7 @@ func TestAdoptFailure(t *testing.T) {
 // TestShardsNoWayBack: a shard whose schema was changed since it moved does not go back to
 // its old copy, and does what is said instead.
 func TestShardsNoWayBack(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -294,6 +296,7 @@ func TestShardsNoWayBack(t *testing.T) {
 // after that no command offers the way back, which is gone, and each names one that works: it also drops the
 // copy that the reopen has left.
 func TestShardsCopyRestored(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, flags := movable(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
@@ -330,6 +333,7 @@ func movable(t *testing.T, shards int) (addresses, flags []string) {
 // TestShardsNoWayOn: a shard whose schema was changed while it was copied does not change over. Each
 // command says to give the move up, and no command sends back to one that fails.
 func TestShardsNoWayOn(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, flags := movable(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
@@ -363,6 +367,7 @@ func TestShardsRevertSome(t *testing.T) {
 // TestShardsRebalanceBrokenOff has a rebalance broken off: it says how the moves stand that
 // are under way, and run again it brings them to their ends.
 func TestShardsRebalanceBrokenOff(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -396,6 +401,7 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 // TestShardsRebalanceBegun: a rebalance that was killed when one server knew of a move, and
 // the other one not yet, goes on when it is run again.
 func TestShardsRebalanceBegun(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

@@ -52,6 +52,7 @@ func letsGo(t *testing.T, from, to, name string, shard int) {
 // moved with it are elsewhere. Whatever is asked names the command that opens this shard, and
 // moves no other one; typed literally it does so.
 func TestShardsLetGo(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -128,6 +129,7 @@ func TestShardsLetGo(t *testing.T) {
 // TestShardsNotOpened: a move that fails when it has let a shard go says that no server serves
 // the shard, and names the command that opens it; nothing else would.
 func TestShardsNotOpened(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

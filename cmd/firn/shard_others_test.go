@@ -12,6 +12,7 @@ import (
 // TestShardsOthers: move, revert and rebalance refuse a shard that a publication of somebody
 // else has, until somebody says that its consumers know.
 func TestShardsOthers(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

@@ -12,6 +12,7 @@ import (
 // TestShardsOneOwner: no server comes into a cluster with another role than the one that the shards of
 // the other servers belong to, and where it happened, what firn says leads out of it.
 func TestShardsOneOwner(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	flags, super := ownedServers(t, "oneowner")
 	server := testserver.Shared(t, movesServer)

@@ -18,6 +18,7 @@ import (
 // TestShardsRebalanceByRate: two shards of a server are written to more than all others.
 // One of them moves, the one with fewer bytes, though that makes sizes less even.
 func TestShardsRebalanceByRate(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

@@ -205,7 +205,7 @@ func photographers(t *testing.T, urls map[string]string, shards int64) *photos {
 		p.all.Go(func() {
 			for n := int64(0); ctx.Err() == nil; n++ {
 				p.add(t, cluster.Shard(s), s<<32|n)
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(40 * time.Millisecond)
 			}
 		})
 	}

@@ -43,6 +43,7 @@ var asSuper = regexp.MustCompile(`firn (shard [a-z]+( [0-9,-]+)?( --server '?[a-
 // the owner of the shards looks at it. A right that is missing is not taken for a server that is
 // away, and what to type names all servers.
 func TestShardsOtherRole(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	flags, super := ownedServers(t, "otherrole")
 	with := func(words string, flags []string) []string { return append(strings.Fields("shards "+words), flags...) }
@@ -122,6 +123,7 @@ func passwordServer(t *testing.T) *testserver.Server {
 // TestShardsRefusedLogin: a server refuses the connection, which means that it answers. No command
 // takes it for one that is away, and each says what the server refuses.
 func TestShardsRefusedLogin(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	server := passwordServer(t)
 	onDatabase(t, server.URL(), "CREATE ROLE hasword LOGIN PASSWORD 'right'")
@@ -188,6 +190,7 @@ func TestShardsRefusedLoginInMove(t *testing.T) {
 // TestShardsMoveInterrupted: what a signal leaves is told with commands that can be typed: they have the
 // servers of the command. One that comes early is told too.
 func TestShardsMoveInterrupted(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -279,6 +282,7 @@ func TestShardsNoCluster(t *testing.T) {
 
 // TestShardsApplyInMove: apply says which moves a file that changes tables gets into the way of.
 func TestShardsApplyInMove(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -367,6 +371,7 @@ func TestShardsReopenRefused(t *testing.T) {
 // TestShardsReopenOtherRole: a server is promoted while a move that a superuser began is not
 // finished, and the owner reopens it: it is told whose role that takes, and with it all serve.
 func TestShardsReopenOtherRole(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	flags, super := ownedServers(t, "reopenother")
 	with := func(words string, flags []string) []string { return append(strings.Fields("shards "+words), flags...) }

@@ -51,6 +51,7 @@ func copyDatabase(t *testing.T, server *testserver.Server, address, name string)
 // copy of the server's, or the one of another server. Whatever is asked names the address that is wrong
 // and what it leads to, changes nothing, and sends nobody to a command that cannot help.
 func TestShardsStray(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

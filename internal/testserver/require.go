@@ -12,7 +12,29 @@ const (
 	envRequire = "FIRN_REQUIRE_SERVERS" // "1": a missing server is a failure
 	envInstall = "FIRN_INSTALL_SERVERS" // "0": install nothing
 	envSkips   = "FIRN_TEST_SKIPS"      // a file to note skipped tests in; Count reads it
+	envLong    = "FIRN_LONG"            // not empty: the long tests too
 )
+
+// long stands in the notes for the servers that a skipped test lacks.
+const long = "long"
+
+// Long reports whether long tests and the long forms of others run: FIRN_LONG is set, as make
+// full does.
+func Long() bool { return os.Getenv(envLong) != "" }
+
+// OnlyLong ends a test that only make full runs, so that it is seen: make test counts it in its
+// last lines. Such a test takes long, and each rule that it holds another test holds too, in
+// fewer places.
+func OnlyLong(tb testing.TB) {
+	tb.Helper()
+	if Long() {
+		return
+	}
+	if err := note(os.Getenv(envSkips), long, tb.Name()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Skipf("make full runs it: %s is not set", envLong)
+}
 
 // require makes sure that the programs of k are there, or ends the test.
 func require(tb testing.TB, k *kind) {
@@ -68,7 +90,8 @@ func note(path, server, test string) error {
 }
 
 // Count reads the tests that were noted as skipped, and returns how many there
-// were for want of each server, one line each; nothing if there were none.
+// were for want of each server, one line each, and how many only make full runs;
+// nothing if there were none.
 func Count(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -92,6 +115,11 @@ func Count(path string) (string, error) {
 		} else if n > 1 {
 			fmt.Fprintf(&out, "skipped: %d tests for want of %s\n", n, k.name)
 		}
+	}
+	if n := len(tests[long]); n == 1 {
+		out.WriteString("left to make full: 1 test\n")
+	} else if n > 1 {
+		fmt.Fprintf(&out, "left to make full: %d tests\n", n)
 	}
 	return out.String(), nil
 }

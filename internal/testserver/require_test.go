@@ -33,6 +33,31 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestLong: a long test is skipped and counted, unless it is asked for.
+func TestLong(t *testing.T) {
+	skips := filepath.Join(t.TempDir(), "skips")
+	env := []string{"FIRN_TEST_SKIPS=" + skips, "FIRN_LONG="}
+	out, err := helper(t, os.TempDir(), "TestHelperLong", "end", env...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- SKIP: TestHelperLong") || !strings.Contains(string(out), "make full runs it") {
+		t.Errorf("%v, want the test skipped and the reason\n%s", err, out)
+	}
+	if got, err := testserver.Count(skips); err != nil || got != "left to make full: 1 test\n" {
+		t.Errorf("count %q, %v", got, err)
+	}
+	out, err = helper(t, os.TempDir(), "TestHelperLong", "end", append(env, "FIRN_LONG=1")...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestHelperLong") {
+		t.Errorf("%v, want the test run\n%s", err, out)
+	}
+}
+
+// TestHelperLong is what TestLong runs.
+func TestHelperLong(t *testing.T) {
+	if _, ok := os.LookupEnv("FIRN_HELPER"); !ok {
+		t.Skip("run by TestLong")
+	}
+	testserver.OnlyLong(t)
+}
+
 // TestInstallFails has apt-get fail. The tests say why, and do not try again; who
 // asks for an installation has it tried.
 func TestInstallFails(t *testing.T) {

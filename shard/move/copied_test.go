@@ -33,6 +33,7 @@ func (s *site) again(t *testing.T) {
 // server is down and while it is up. The copy takes nothing of it: the old copy of the shard stays
 // complete, and the shard goes back with all rows.
 func TestCopiedSource(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	source, target := moving(t), moving(t)
 	a, b := pairOn(t, source, target, 2)
@@ -64,6 +65,7 @@ func TestCopiedSource(t *testing.T) {
 
 // TestCopiedTarget has a copy of the new server read what is sent to that server, when the shard has gone back.
 func TestCopiedTarget(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	source, target := moving(t), moving(t)
 	a, b := pairOn(t, source, target, 2)

@@ -7,12 +7,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard/topology"
 )
 
 // What a mover that was killed has sent may still be at work: a finish and a status that meet its
 // drop of the old copy wait for that, and look again.
 func TestLookWhileCopyIsDropped(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	for name, meets := range map[string]func(t *testing.T, a, b *site) error{
 		"finish": func(t *testing.T, a, b *site) error {

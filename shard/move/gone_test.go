@@ -19,6 +19,7 @@ import (
 // TestAbandon loses the target for good at two moments of a move. Without it the source
 // serves as if nothing had been; and should the target come back, it opens nothing.
 func TestAbandon(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	for _, moment := range []string{`firn\.subscribe`, `firn\.let_go`} {
 		source, target := testserver.Shared(t, sourceServer), targetServer(t)
@@ -109,6 +110,7 @@ func comesBack(t *testing.T, a, b *site, target *testserver.Server) {
 // TestAbandonServed: once the shard is on the target, what goes with a target that is lost
 // is not given up so; a source that is lost is done without.
 func TestAbandonServed(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	first, second := targetServer(t), targetServer(t)
 	a, b := pairOn(t, first, second, 2)

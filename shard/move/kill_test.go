@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -83,7 +84,7 @@ var (
 
 // some are steps: all of them in the long form of these tests (FIRN_LONG=1), else a few.
 func some(all []string, few ...string) []string {
-	if os.Getenv("FIRN_LONG") != "" {
+	if testserver.Long() {
 		return all
 	}
 	return few
@@ -130,6 +131,7 @@ func TestKilled(t *testing.T) {
 // TestKilledBetween: of a mover that was killed when it had let a shard go, Moves say which
 // way; and whoever comes next opens the shard, wherever he wants it to go.
 func TestKilledBetween(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, b := shops(t, 2)
 	w := write(t, 1, a, b)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // TestReceiverCost measures what the triggers of firn.check_receiver cost the server that applies
@@ -15,7 +17,7 @@ import (
 // then say nothing, but rows arrive with the triggers and without.
 func TestReceiverCost(t *testing.T) {
 	rounds, part := 1, 100
-	if os.Getenv("FIRN_LONG") != "" {
+	if testserver.Long() {
 		rounds, part = 7, 1
 	}
 	for _, tt := range []struct {

@@ -46,6 +46,7 @@ func withSecret(user string, sites ...*site) []topology.Server {
 // TestPasswordInNoLog moves a shard, and fails to, between servers that log all they can:
 // the passwords by which they reach each other are in no log and no statistics.
 func TestPasswordInNoLog(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	source, target := talkative(t), talkative(t)
 	a, b := pairOn(t, source, target, 2)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // TestStalled gives up a copy that cannot be made: a row of it is there, or a table is not.
@@ -49,6 +51,7 @@ func TestStalled(t *testing.T) {
 // TestStalledAway gives such a copy up also where the target ends the mover's session again
 // and again, as one that crashes does.
 func TestStalledAway(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, b := shops(t, 2)
 	a.must(t, "INSERT INTO insta1.users VALUES (3, 'cannot come')")

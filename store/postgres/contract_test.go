@@ -19,6 +19,7 @@ func TestContract(t *testing.T) {
 // TestContractIsolated runs at isolation levels at which the server refuses
 // statements because of what others write.
 func TestContractIsolated(t *testing.T) {
+	testserver.OnlyLong(t)
 	for _, level := range []string{"repeatable read", "serializable"} {
 		t.Run(level, func(t *testing.T) {
 			storetest.Run(t, func(tb testing.TB) storetest.Backend {
