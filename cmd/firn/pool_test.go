@@ -68,11 +68,11 @@ func TestTwoLayoutsOfOneFile(t *testing.T) {
 	}
 }
 
-// lateStore is a file with a pool whose ids start some seconds from now.
-func lateStore(t *testing.T) string {
+// lateStore is a file with a pool whose ids start an outage budget and some seconds from now.
+func lateStore(t *testing.T, outage string) string {
 	t.Helper()
 	db := filepath.Join(t.TempDir(), "ids.db")
-	for _, args := range [][]string{{"pool", "create", "--new", "--outage", "1s"}, {"store", "recover", "--yes", "--outage", "1s"}} {
+	for _, args := range [][]string{{"pool", "create", "--new", "--outage", outage}, {"store", "recover", "--yes", "--outage", outage}} {
 		p := command(t, db, args...)
 		if err := p.Run(); err != nil {
 			t.Fatalf("%v: %v: %s", args, err, p.errs.String())
@@ -84,7 +84,7 @@ func lateStore(t *testing.T) string {
 // hold waits for a pool that starts later, says so in one line, and begins by itself.
 func TestHoldWaitsForItsPool(t *testing.T) {
 	t.Parallel()
-	db := lateStore(t)
+	db := lateStore(t, "1s")
 	p := command(t, db, "run", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out
@@ -103,7 +103,7 @@ func TestHoldWaitsForItsPool(t *testing.T) {
 // no worker falls free.
 func TestHoldWaitsNoLonger(t *testing.T) {
 	t.Parallel()
-	db := lateStore(t)
+	db := lateStore(t, "1s")
 	p := command(t, db, "run", "--wait", "300ms", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out
@@ -123,7 +123,7 @@ func TestHoldWaitsNoLonger(t *testing.T) {
 // A signal ends hold while it waits.
 func TestHoldWaitingEnds(t *testing.T) {
 	t.Parallel()
-	h := startHold(t, lateStore(t), nil, "echo", "no")
+	h := startHold(t, lateStore(t, "30s"), nil, "echo", "no")
 	await(t, "the line about the wait", func() bool { return strings.Contains(read(t, h.errs), "waiting: ") })
 	h.signal(t, syscall.SIGINT)
 	if code := h.code(t); code != 130 || read(t, h.out) != "" {
@@ -135,7 +135,7 @@ func TestHoldWaitingEnds(t *testing.T) {
 func TestServeWaitsForItsPool(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "firn.yaml", "store: sqlite:"+lateStore(t)+"\npools: { default: { wait: 100ms } }\nseries: { photo: { kind: flake } }\n")
+	write(t, dir, "firn.yaml", "store: sqlite:"+lateStore(t, "1s")+"\npools: { default: { wait: 100ms } }\nseries: { photo: { kind: flake } }\n")
 	s := serve(t, dir)
 	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !regexp.MustCompile(`start at 20\d\d-\d\d-\d\dT\S+Z`).MatchString(text) {
 		t.Errorf("/readyz: %d %s", code, text)
@@ -421,7 +421,7 @@ func TestNoStartCreatesAPool(t *testing.T) {
 // A hint names a wait that is long enough, and ids then come.
 func TestNextWaits(t *testing.T) {
 	t.Parallel()
-	db := lateStore(t)
+	db := lateStore(t, "1s")
 	p := command(t, db, "next", "--wait", "1ms")
 	if err := p.Start(); err != nil {
 		t.Fatal(err)

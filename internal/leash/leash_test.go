@@ -43,7 +43,7 @@ func run(what, script string) int {
 	signals := leash.Signals()
 	until := time.Now().Add(time.Minute)
 	if what == letsItGo || what == movesOn {
-		until = time.Now().Add(500 * time.Millisecond)
+		until = time.Now().Add(2 * time.Second)
 	}
 	p, err := leash.Start("/bin/sh", []string{"sh", "-c", script}, os.Environ(), until)
 	if err != nil {
@@ -62,8 +62,8 @@ func run(what, script string) int {
 	case movesOn:
 		go func() {
 			for i := range 4 {
-				time.Sleep(250 * time.Millisecond)
-				p.Until(time.Now().Add(time.Duration(1+i/3*60) * 500 * time.Millisecond))
+				time.Sleep(time.Second)
+				p.Until(time.Now().Add(time.Duration(1+i/3*30) * 2 * time.Second))
 			}
 		}()
 	}
@@ -144,7 +144,7 @@ func TestUntil(t *testing.T) {
 			}
 		}
 	}
-	if status, out, _ := ran(t, movesOn, "sleep 1.5; exit 4"); status != 4 {
+	if status, out, _ := ran(t, movesOn, "sleep 5; exit 4"); status != 4 {
 		t.Errorf("moved on: status %d, %s", status, out)
 	}
 }

@@ -62,8 +62,8 @@ func (c *checker) taken(g *generator, t firn.Tick) {
 // clock may be wrong when it starts; it then follows no step of the system's but
 // slowly, or where the store's clock bears it out.
 func (c *checker) stamped(g *generator, t firn.Tick) {
-	if g.manner == anywhere {
-		return // it does not look at the clock
+	if g.manner == anywhere || g.manner == foreign {
+		return // it does not look at the process's clock
 	}
 	h, w := g.h, c.w
 	lasted := h.host.boot() - h.startBoot
@@ -297,7 +297,7 @@ func (c *checker) lives(h *holder) {
 		worker *term.WorkerError
 	)
 	switch {
-	case !h.alive && h.gaveUp == nil, h.wish, h.rules.Choice == term.Fresh:
+	case !h.alive && h.gaveUp == nil, h.wish, h.rules.Choice == term.Fresh, w.last:
 		return
 	case errors.As(h.gaveUp, &layout), errors.As(h.gaveUp, &clock), errors.As(h.gaveUp, &worker), errors.As(h.p.Term.Err, &worker), h.strays: // it is for somebody else to mend
 		return

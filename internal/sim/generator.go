@@ -39,6 +39,7 @@ const (
 	byClock   manner = iota // what the clock says, as a generator does
 	anywhere                // any tick of the grant at any time: the rules promise that it does no harm
 	really                  // by a firn.Generator
+	foreign                 // what the system's clock says, as a program does that a worker is held for
 	unbounded               // for a mutant: does not look at the grant
 	unfenced                // for a mutant: looks at the grant, then at the clock
 	backward                // for a mutant: follows a clock that was set back
@@ -60,6 +61,9 @@ func newGenerator(h *holder, grant firn.Grant, now time.Time) *generator {
 		g.manner = m.manner
 	case m.name != "" && g.manner == really:
 		g.manner = anywhere // it finds more
+	}
+	if h.foreign {
+		g.manner = foreign
 	}
 	g.word.tick = grant.Base
 	if g.manner == really {
@@ -108,8 +112,11 @@ func (g *generator) extend(horizon firn.Tick) {
 
 func (g *generator) close() firn.Tick {
 	g.closed = true
-	if g.real != nil {
+	switch {
+	case g.real != nil:
 		return g.real.Close()
+	case g.manner == foreign: // it has issued nothing by itself
+		return g.base
 	}
 	return g.last
 }
@@ -192,6 +199,8 @@ func (g *generator) take() (firn.Tick, bool) {
 	switch g.manner {
 	case anywhere:
 		return g.takeAnywhere()
+	case foreign:
+		return g.takeForeign()
 	case really:
 		return g.takeReally()
 	case unbounded:
@@ -214,6 +223,13 @@ func (g *generator) take() (firn.Tick, bool) {
 		return 0, false
 	}
 	return g.within(t)
+}
+
+// takeForeign takes the tick of the system's clock. The program starts once that is above what
+// earlier holders may have issued, and is stopped at the end of the grant.
+func (g *generator) takeForeign() (firn.Tick, bool) {
+	t := max(g.last, g.h.rules.Layout.Tick(g.h.host.wall()))
+	return t, t > g.base && t <= g.top
 }
 
 // within refuses what is not granted.

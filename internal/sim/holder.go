@@ -21,9 +21,10 @@ const (
 // anything may happen meanwhile, and it may be killed there.
 type holder struct {
 	*process
-	pool  *pool
-	rules term.Rules
-	file  *grantFile // nil: none
+	pool    *pool
+	rules   term.Rules
+	file    *grantFile // nil: none
+	foreign bool       // another program issues
 
 	startWall time.Time // what the clock began with,
 	startBoot time.Duration
@@ -66,6 +67,9 @@ func newHolder(p *process) *holder {
 	case w.faults.files && (w.mutant.sharedFile || w.chance(0.5)):
 		h.file = newGrantFile(w)
 	}
+	if w.held && w.chance(0.5) {
+		h.foreign, h.file, h.rules.Borrow = true, nil, 0
+	}
 	if w.layout2 && p.id%2 == 1 {
 		h.rules.Layout = layoutOfOthers
 	}
@@ -92,7 +96,7 @@ func (h *holder) boot() {
 	}
 	h.startWall, h.startBoot = h.host.wall(), h.host.boot()
 	p := driver.New(&h.rules, h.name, h.w.bits(), term.Now{Wall: h.startWall, Boot: h.startBoot}, term.View{})
-	p.Look, p.Filed, h.p = h.w.looks(), h.file != nil, &p
+	p.Look, p.Filed, p.Foreign, h.p = h.w.looks(), h.file != nil, h.foreign, &p
 	h.open()
 }
 

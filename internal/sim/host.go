@@ -31,21 +31,27 @@ func newHost(w *world) *host {
 }
 
 // honest reports whether something rests on a bound of the clocks' error: on a
-// store that forgets, and where it is repaired, or founded anew, by other clocks
-// than its own.
+// store that forgets, where it is repaired, or founded anew, by other clocks than its
+// own, and where other programs issue.
 func (w *world) honest() bool {
-	return w.kind.lossy() || (w.faults.restore || w.faults.remove || w.faults.drop || w.faults.unpool) && w.kind != clocked
+	return w.held || w.kind.lossy() || (w.faults.restore || w.faults.remove || w.faults.drop || w.faults.unpool) && w.kind != clocked
 }
 
 // withinSkew draws an error that a clock may have where uniqueness rests on a
 // bound: often the most.
 func (w *world) withinSkew() time.Duration {
 	s := w.rules.Skew
+	if w.held { // it is between any two of them
+		s /= 2
+	}
 	return pick(w.rng, -s, s, 0, w.upTo(2*s)-s)
 }
 
 // storeSkew is that of a store's clock, mostly such that no process is refused.
 func (w *world) storeSkew() time.Duration {
+	if w.held {
+		return w.withinSkew()
+	}
 	return pick(w.rng, w.rules.Skew, w.rules.Skew, w.rules.Skew, w.withinSkew())
 }
 

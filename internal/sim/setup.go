@@ -33,6 +33,8 @@ type setup struct {
 	fresh    bool          // every process wants a fresh worker
 	layout2  bool          // every other process has another layout
 	begins   bool          // the first process that draws from the counter creates it
+	last     bool          // the layout ends half-way through
+	held     bool          // some processes hold workers for other programs
 	lives    bool          // goes on after faults are over, until everybody has a worker
 	known    bool          // faults may follow what the store has just done
 	grace    time.Duration // a process that has no worker for so long, when it could, is stuck
@@ -154,6 +156,21 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		s.procs, s.workers = 2, 1+rng.Int64N(3)
 	}
 	s.timing()
+	return s
+}
+
+// lastSetup draws schedules in which the layout ends.
+func lastSetup(rng *rand.Rand) setup {
+	s := anySetup(rng)
+	s.last, s.layout2 = s.leases, false
+	return s
+}
+
+// heldSetup draws schedules in which workers are held for other programs: as lease.Hold has it,
+// clocks agree within the bound, and no program is paused.
+func heldSetup(rng *rand.Rand) setup {
+	s := anySetup(rng)
+	s.held, s.faults.pauses = s.leases, false
 	return s
 }
 

@@ -53,10 +53,16 @@ func each(draw func(*rand.Rand) setup, m *mutant) source {
 	return func(uint64) (func(*rand.Rand) setup, *mutant) { return draw, m }
 }
 
-// product are the schedules in which no rule is broken. A third of them is drawn and staged as those
+// product are the schedules in which no rule is broken. In a few the layout
+// ends, or workers are held for other programs. A third of them is drawn and staged as those
 // of the mutants are, in turn: what gives a broken rule opportunity is where a whole one is tried.
 func product(seed uint64) (func(*rand.Rand) setup, *mutant) {
-	if seed%3 != 0 {
+	switch {
+	case seed%64 == 1:
+		return lastSetup, &mutant{}
+	case seed%64 == 2:
+		return heldSetup, &mutant{}
+	case seed%3 != 0:
 		return anySetup, &mutant{}
 	}
 	m := allMutants()[seed/3%uint64(len(allMutants()))]

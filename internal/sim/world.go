@@ -59,6 +59,9 @@ func newWorld(seed uint64, draw func(*rand.Rand) setup, m *mutant) *world {
 	w.ends, w.ids = w.lasts, map[string]string{"founded": "founded"}
 	newPools(w)
 	w.origin = time.Date(2026, 3, 1, 11, 59, 60-w.rng.IntN(90), w.rng.IntN(1e9), time.UTC)
+	if w.last {
+		w.origin = w.rules.Layout.End().Add(-w.lasts/2 - w.upTo(w.lasts/4))
+	}
 	w.check.start(w)
 	w.store = newMemory(w)
 	for i := range w.setup.procs {
