@@ -12,6 +12,9 @@ func (e *HorizonError) Error() string {
 	return "firn: nothing is granted after " + e.Horizon.Format(time.RFC3339Nano)
 }
 
+// Retryable is true; see [Retryable].
+func (*HorizonError) Retryable() bool { return true }
+
 // A Grant is the right to issue ids of a worker in the ticks Base < t <= Horizon.
 // Before a process makes a generator of a grant, it writes the grant into a store, so that
 // nobody else is ever granted the same ticks of the same worker. Package lease does that. Make

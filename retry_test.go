@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/client"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/open"
@@ -21,7 +22,7 @@ func TestRetryable(t *testing.T) {
 		true: {
 			io.ErrUnexpectedEOF, firn.ErrBusy, &firn.HorizonError{},
 			&lease.OutageError{Err: context.DeadlineExceeded}, // of a request to the store
-			&lease.NotYetError{}, &lease.FullError{}, &lease.LostError{}, &lease.AwayError{Err: io.EOF},
+			&lease.NotYetError{}, &lease.FullError{}, &lease.LostError{}, &pool.InUseError{}, &lease.AwayError{Err: io.EOF},
 			&sequence.OutageError{}, &client.OutageError{}, &client.Error{Code: "TRYAGAIN"},
 			&client.Error{Code: "ERR", Text: "max number of clients reached"},
 		},

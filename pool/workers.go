@@ -141,6 +141,9 @@ func (e *InUseError) Outlasts() bool {
 	return e.Name != "" && (e.Free.IsZero() || e.Free.After(e.Until))
 }
 
+// Retryable is true; see firn.Retryable.
+func (*InUseError) Retryable() bool { return true }
+
 func (e *InUseError) Error() string {
 	text := fmt.Sprintf("pool: %q cannot give up worker %d yet: ", e.Pool, e.Worker)
 	if e.Name != "" {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"maps"
+	"net"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
@@ -99,9 +101,23 @@ func factsOfError(err error) facts {
 		})
 		maps.Copy(all, f)
 	}
-	var says interface{ Retryable() bool }
-	all["retry"] = errors.As(err, &says) && says.Retryable()
+	all["retry"] = mayPass(err)
 	return all
+}
+
+// mayPass reports whether the same command may succeed later though nobody changes anything: the
+// error says so, or a store or a server cannot be reached. Unlike firn.Retryable it is false for
+// errors that it does not know, such as those of flags.
+func mayPass(err error) bool {
+	var says interface{ Retryable() bool }
+	if errors.As(err, &says) {
+		return says.Retryable()
+	}
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return network.Op != "remote error" // of TLS: the server wants another certificate, or none
+	}
+	return errors.As(err, new(*net.DNSError)) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // orNone is a list that JSON shows as [] where it is empty.

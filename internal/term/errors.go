@@ -121,6 +121,9 @@ func (e *NotYetError) Reason() string {
 		cmp.Or(e.Why, "an earlier process may have issued ids up to then")) + Behind(e.Behind)
 }
 
+// Retryable is true; see firn.Retryable.
+func (*NotYetError) Retryable() bool { return true }
+
 // Behind says how far this host's clock is behind the store's, after what follows from that; "" where it is not.
 func Behind(by time.Duration) string {
 	if by <= 0 {
@@ -221,6 +224,9 @@ func (e *FullError) Reason() string {
 	return b.String() + Behind(e.Behind)
 }
 
+// Retryable is true; see firn.Retryable.
+func (*FullError) Retryable() bool { return true }
+
 func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 	e := &FullError{Pool: r.Pool, Workers: s.count, Reserved: s.Pool.Reserved, Behind: s.behind(r, now)}
 	if s.count > mostListed {
@@ -293,6 +299,9 @@ func (e *LostError) Error() string {
 	}
 	return fmt.Sprintf("lease: worker %d was taken by %s", e.Worker, e.Name)
 }
+
+// Retryable is true; see firn.Retryable.
+func (*LostError) Retryable() bool { return true }
 
 // Why a worker is let go of that was chosen by rules that do not hold.
 var (
