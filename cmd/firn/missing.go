@@ -125,10 +125,10 @@ func missingHints(all []*missing) []string {
 		fmt.Sprintf("only if %s: %s%s", they, strings.Join(create, "; "), new))
 }
 
-// unique returns the texts without those that came before.
-func unique(texts []string) []string {
-	var all []string
-	seen := map[string]bool{}
+// unique returns the texts, or hints, without those that came before.
+func unique[T comparable](texts []T) []T {
+	var all []T
+	seen := map[T]bool{}
 	for _, text := range texts {
 		if !seen[text] {
 			all = append(all, text)
@@ -173,8 +173,8 @@ func failedTogether(all []*drawing, errs []error) error {
 		}
 		said = append(said, err.Error())
 	}
-	if count < 2 || len(lost) == 0 {
-		return errors.Join(withoutRepeats(errs)...)
+	if different := withoutRepeats(errs); len(lost) == 0 && len(different) < 2 || count < 2 {
+		return errors.Join(different...)
 	}
 	if len(lost) == 1 { // its own hints say more
 		for i, err := range errs {
@@ -183,11 +183,12 @@ func failedTogether(all []*drawing, errs []error) error {
 				whole.Hints = append(whole.Hints, f.Hints...)
 			}
 		}
-	} else {
+	} else if len(lost) > 1 {
 		for _, text := range missingHints(lost) {
 			whole.Hint("%s", text)
 		}
 	}
+	whole.Hints = unique(whole.Hints)
 	whole.Err = ui.Rename(strings.Join(unique(said), "\n"), errors.Join(errs...))
 	return whole
 }

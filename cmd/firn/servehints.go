@@ -12,6 +12,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/leaseoptions"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -51,6 +52,10 @@ func (h hinter) serving(p daemon.Problem) string {
 	}
 	if errors.As(err, new(*countername.KindError)) || p.Series.Listed && errors.As(err, new(*sequence.EndError)) && len(f.Hints) > 0 {
 		f.Hint("then send SIGHUP to this server, or restart it")
+	}
+	var workers *leaseoptions.RangeError
+	if errors.As(err, &workers) {
+		f.Hint("this server reads firn.yaml only at SIGHUP: when it says workers: %s there, send SIGHUP to this server, or restart it", workers.Have)
 	}
 	var copied *sqlite.CopyError
 	if errors.As(err, &copied) {
@@ -157,7 +162,10 @@ func seriesFailure(cmd *cobra.Command, e *daemon.SeriesError) error {
 	if !errors.As((&drawing{e.Series, hinter{cmd: cmd}}).explain(e.Err), &f) {
 		return e
 	}
-	if firn.Retryable(e.Err) || errors.Is(e.Err, context.DeadlineExceeded) { // a start waits for such a store, a reload does not
+	var early *lease.NotYetError
+	if errors.As(e.Err, &early) { // and the series gives ids by the settings that it has
+		f.Hint("the new settings are not in force, as this server would give no ids until then: send SIGHUP to it again after %s", phrase.Instant(early.StartsAt))
+	} else if firn.Retryable(e.Err) || errors.Is(e.Err, context.DeadlineExceeded) { // a start waits for such a store, a reload does not
 		f.Hint("the new settings are not in force: when the store answers, send SIGHUP to this server again")
 	}
 	named := &daemon.SeriesError{Series: e.Series, Err: f.Err}

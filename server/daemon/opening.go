@@ -32,17 +32,27 @@ const callPatience = time.Second
 // until close: while its ids start later, while what keeps it may pass, and where it takes long.
 // Opened is called when the background has opened it.
 func (s *supply) begin(ctx context.Context, stores *sharedStores, opened func()) error {
-	return s.start(ctx, stores, opened, passes)
+	return s.start(ctx, stores, opened, passes, time.After(atOnce))
 }
 
 // renew begins a supply in place of one of the same settings that has ended. Errors that may pass
 // end it too: only where the ids start later it goes on in the background.
 func (s *supply) renew(ctx context.Context, stores *sharedStores, opened func()) error {
-	return s.start(ctx, stores, opened, func(err error) bool { return errors.As(err, new(*lease.NotYetError)) })
+	return s.start(ctx, stores, opened, startsLater, time.After(atOnce))
 }
 
-// start is begin for errors that the background can wait for.
-func (s *supply) start(ctx context.Context, stores *sharedStores, opened func(), later func(error) bool) error {
+// await opens a supply of new settings. Where their ids start later it is opened in the background;
+// any other error ends it, however late it comes.
+func (s *supply) await(ctx context.Context, stores *sharedStores, opened func()) error {
+	return s.start(ctx, stores, opened, startsLater, nil)
+}
+
+// startsLater reports whether an error says that the ids of a pool start later.
+func startsLater(err error) bool { return errors.As(err, new(*lease.NotYetError)) }
+
+// start is begin for errors that the background can wait for, and for a first try that has not
+// ended when long fires.
+func (s *supply) start(ctx context.Context, stores *sharedStores, opened func(), later func(error) bool, long <-chan time.Time) error {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
 	tried := make(chan error, 1)
@@ -54,7 +64,7 @@ func (s *supply) start(ctx context.Context, stores *sharedStores, opened func(),
 		}
 		tried <- err
 	case <-s.waiting: // the lease has logged it
-	case <-time.After(atOnce):
+	case <-long:
 		s.log.Warn("opening it takes long; the server answers without it until it is open")
 	case <-ctx.Done():
 		return ctx.Err()

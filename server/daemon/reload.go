@@ -40,7 +40,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 			}
 		}
 	}
-	err = o.beginFresh(ctx, fresh)
+	err = o.beginFresh(ctx, next, fresh)
 	var options *server.Options
 	var series []*server.Series
 	if err == nil {
@@ -72,8 +72,8 @@ func (o *service) reload(ctx context.Context, told bool) error {
 // beginFresh begins supplies for a reload. Counters that it may create come last, and documents
 // before sequences, as a document can be refused by its texts: a reload that is refused leaves no
 // counter behind.
-func (o *service) beginFresh(ctx context.Context, fresh []*supply) error {
-	begin := func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, s)) }
+func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) error {
+	begin := func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, next, s)) }
 	var documents, sequences []*supply
 	for _, s := range fresh {
 		switch {
@@ -126,12 +126,35 @@ func (o *service) planAgain() (*plan, *keyring, error) {
 }
 
 // again opens a supply for a reload. One of settings that the server has already replaces one
-// that has ended, so nothing is lost while the new one waits for the time when ids start.
-func (o *service) again(ctx context.Context, s *supply) error {
-	if o.supplies[s.key] != nil {
+// that has ended, so nothing is lost while the new one waits for the time when ids start. Nor is
+// it where no series that is to draw from a new one gives anything now.
+func (o *service) again(ctx context.Context, next *plan, s *supply) error {
+	switch {
+	case o.supplies[s.key] != nil:
 		return s.renew(ctx, o.stores, o.openedLate)
+	case !o.gives(next, s):
+		return s.await(ctx, o.stores, o.openedLate)
 	}
 	return s.try(ctx, o.stores)
+}
+
+// gives reports whether the server gives ids now by a name that is to draw from a supply of the
+// next plan. A drawing without a name is that of any name.
+func (o *service) gives(next *plan, s *supply) bool {
+	for _, d := range next.drawings() {
+		if d.Key() != s.key {
+			continue
+		}
+		for _, had := range o.plan.drawings() {
+			if had.Name != d.Name && had.Name != "" && d.Name != "" {
+				continue
+			}
+			if _, err := o.supplies[had.Key()].flow(); err == nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // fixed reports what cannot be changed while the server runs. A file that is not there
