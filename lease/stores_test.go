@@ -225,7 +225,11 @@ func (l *link) Durability(ctx context.Context) (store.Durability, error) {
 // are told who has them all, and it is true; those who do get their turn.
 func crowd(x *over) {
 	const n = 6
-	x.found(n, budget)
+	outage := budget
+	if !x.lossy { // no waits follow from it
+		outage = time.Minute
+	}
+	x.found(n, outage)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	holders := map[string]int64{}
@@ -234,7 +238,7 @@ func crowd(x *over) {
 		wait.Go(func() {
 			name := fmt.Sprintf("p%d", i)
 			o := x.options(name)
-			o.TTL = 30 * time.Second // who is late on a busy machine is not taken for dead
+			o.TTL, o.Outage = 30*time.Second, outage // who is late on a busy machine is not taken for dead
 			l, err := lease.Open(x.Context(), x.connect(), o)
 			if err != nil {
 				x.Errorf("%s: %v", name, err)

@@ -41,8 +41,9 @@ A copy of which nobody knows that it has all rows of a shard is not opened: a st
 backup of the server that had it last has more. If a move of a shard is not finished, both
 servers have a copy of it: all rows of the two are compared, and a copy that lacks rows
 of the other one is not opened. --incomplete opens the shards of --shards with the rows
-that are there. The others are lost, or stay in the other copy; no id is given again. The application's own sequences may be behind, and numbers drawn from them may repeat: advance
-them (setval) before programs write.
+that are there. The others are lost, or stay in the other copy; no id is given again.
+The application's own sequences may be behind, and numbers drawn from them may repeat:
+advance them (setval) before. No sequence is set back.
 
 Ids start above the latest clock of this host and all servers, plus --margin. Give a longer
 margin if the ids of the server that was lost were further ahead of its clock (firn shard
@@ -116,6 +117,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 		return err
 	}
 	r.printEnded(ctx, cmd, servers)
+	r.warnSequences(cmd)
 	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
 		if err := o.ask(ctx, cmd, plan); err != nil {
 			return err
@@ -124,7 +126,6 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 			return err
 		}
 	}
-	r.warnSequences(cmd)
 	return cmp.Or(r.say(cmd, o.dry), r.twice())
 }
 

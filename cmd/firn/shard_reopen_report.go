@@ -45,7 +45,7 @@ func (r *reopening) print(w io.Writer) {
 		fmt.Fprintf(w, "shard %d to be closed on server %s, which serves it too. Its rows on %[2]s stay in the schema %s there\n", c.Shard, c.Server, c.Schema)
 	}
 	if f := r.Forgotten(); len(f.Shards) > 0 {
-		fmt.Fprintf(w, "%s was told at a later term that %s opens %s: a reopen was broken off, or %[2]s was put back to an earlier state since. If it was put back, rows that were written to %[3]s on %[2]s since are not there\n", strings.Join(f.By, " and "), r.Server, f.Text())
+		fmt.Fprintf(w, "on %s it is written that %s had %s at a later term than %[2]s knows: a reopen was broken off, or %[2]s was put back to an earlier state since. If it was put back, rows that were written to %[3]s on %[2]s since are not there\n", strings.Join(f.By, " and "), r.Server, f.Text())
 	}
 	if len(r.Told) > 0 {
 		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, phrase.Plural(len(r.Told), "shard"))
@@ -97,10 +97,10 @@ func (r *reopening) fromCopy() bool {
 	return slices.ContainsFunc(r.Shards, func(row topology.Row) bool { return !row.Here || row.State != topology.StateClosed })
 }
 
-// warnSequences says what to do about sequences of the application before programs write.
+// warnSequences says what to do about sequences of the application before shards are opened.
 func (r *reopening) warnSequences(cmd *cobra.Command) {
 	if r.fromCopy() {
-		ui.PrintWarning(cmd.ErrOrStderr(), "the application's own sequences on server %s may be behind, and numbers drawn from them may repeat: before programs write, advance each above every number that was given: SELECT setval('SEQUENCE', NUMBER)", r.Server)
+		ui.PrintWarning(cmd.ErrOrStderr(), "the application's own sequences on server %s may be behind, and numbers drawn from them may repeat: before the shards are opened, which programs write to at once, advance each above every number that was given: SELECT setval('SEQUENCE', NUMBER)", r.Server)
 	}
 }
 

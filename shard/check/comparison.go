@@ -38,7 +38,7 @@ func (c Comparison) Text() string {
 		}
 	}
 	if len(c.Unlike) > 0 {
-		all = append(all, "tables that could not be compared ("+strings.Join(c.Unlike, ", ")+")")
+		all = append(all, "tables whose rows were not compared, as their columns differ ("+strings.Join(c.Unlike, ", ")+")")
 	}
 	return cmp.Or(strings.Join(all, " and "), "no row")
 }

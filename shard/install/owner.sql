@@ -387,6 +387,15 @@ CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURN
 SET search_path = pg_catalog, pg_temp AS
 $$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name $$;
 
+-- The same for those that are behind: one that an operator has advanced stays where it is.
+CREATE OR REPLACE FUNCTION firn.advance_sequences(schema name, every jsonb) RETURNS void LANGUAGE sql
+SET search_path = pg_catalog, pg_temp AS $$
+	SELECT firn.write_sequences(schema, (SELECT jsonb_object_agg(q.name, every -> q.name)
+		FROM firn.sequences(schema) AS q JOIN pg_sequence AS p ON p.seqrelid = q.sequence, firn.read_sequences(schema) AS now
+		WHERE every ? q.name AND (((every -> q.name ->> 0)::numeric - (now -> q.name ->> 0)::numeric) * sign(p.seqincrement) > 0
+			OR every -> q.name = jsonb_build_array(now -> q.name ->> 0, true))))
+$$;
+
 -- Lets a shard go, after firn.lock_tables in the same transaction. Its commit is the instant
 -- from which the shard is not here, and at which it can be only at moved_to. Returns a
 -- state that no generator here ever passed. Fingerprint is that of the copy there, and
@@ -632,7 +641,7 @@ END $$;
 
 -- Counts the copy of a shard that went elsewhere as it is, by the word of an operator that
 -- there is no other: firn.reopen comes next in the same transaction. Sequences of the shard's
--- own go on where the last word that has come here says.
+-- own go on where the last word that has come here says, and none goes back.
 CREATE OR REPLACE FUNCTION firn.make_do(shard integer, was_term bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -644,7 +653,7 @@ BEGIN
 		RAISE EXCEPTION 'firn: somebody else works on shard %', shard USING ERRCODE = 'ID007';
 	ELSIF firn.mark(s.schema) IS NOT NULL THEN
 		EXECUTE format('SELECT m.sequences FROM %I.firn_mark AS m WHERE m.sequences IS NOT NULL ORDER BY m.term DESC LIMIT 1', s.schema) INTO sequences;
-		PERFORM firn.write_sequences(s.schema, sequences);
+		PERFORM firn.advance_sequences(s.schema, sequences);
 	END IF;
 END $$;
 
@@ -676,7 +685,7 @@ BEGIN
 	PERFORM firn.commit_durably();
 	IF s.state = 'moved' AND firn.given_to(s) = (SELECT v.name FROM firn.server AS v) THEN
 		EXECUTE format('SELECT sequences FROM %I.firn_mark WHERE term = $1', s.schema) INTO sequences USING s.term;
-		PERFORM firn.write_sequences(s.schema, sequences);
+		PERFORM firn.advance_sequences(s.schema, sequences);
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	PERFORM firn.lower_fence(s.schema);

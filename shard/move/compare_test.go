@@ -39,7 +39,7 @@ func TestCompare(t *testing.T) {
 	}
 	b.must(t, "TRUNCATE insta0.keyless; DROP TABLE insta0.uuids; ALTER TABLE insta0.bytes ADD late integer; CREATE TABLE insta0.late AS SELECT generate_series(1, 7)")
 	a.must(t, "CREATE TABLE insta0.none (n integer)")
-	if got := compared(); got.First != 95+60+50 || got.Second != 7 || len(got.Unlike) != 1 || got.Text() != "7 rows and tables that could not be compared (bytes)" {
+	if got := compared(); got.First != 95+60+50 || got.Second != 7 || len(got.Unlike) != 1 || got.Text() != "7 rows and tables whose rows were not compared, as their columns differ (bytes)" {
 		t.Errorf("other tables: %+v, %s", got, got.Text())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // This file keeps a copy that has rows which the server that serves the shard lacks: no command drops it
@@ -25,12 +26,23 @@ func (e *SurplusError) Do() string {
 	if e.Old {
 		drop = finish
 	}
+	if e.unknown() {
+		return fmt.Sprintf("compare these tables by hand, and write to %s what it lacks, from the schema on %s; then, or if its rows are not needed: %s --drop-rows-of %[2]s", e.Owner, e.Server, drop(some))
+	}
 	return fmt.Sprintf("write to %s what it lacks, from the schema on %s; if these rows are not needed: %s --drop-rows-of %[2]s", e.Owner, e.Server, drop(some))
 }
 
 func (e *SurplusError) Error() string {
-	return fmt.Sprintf("shard %d: the copy on %s has rows that %s lacks, which serves: %s", e.Shard, e.Server, e.Owner, e.Found)
+	has := "has"
+	if e.unknown() {
+		has = "may have"
+	}
+	return fmt.Sprintf("shard %d: the copy on %s %s rows that %s lacks, which serves: %s", e.Shard, e.Server, has, e.Owner, e.Found)
 }
+
+// unknown reports whether the comparison found no rows, but tables that it could not compare: a migration was applied
+// to one of the copies since.
+func (e *SurplusError) unknown() bool { return strings.HasPrefix(e.Found, "tables ") }
 
 // checkSurplus refuses shards whose copy, which is about to be dropped, has rows that no other server has.
 func (m *Mover) checkSurplus(some []pairOf) error {

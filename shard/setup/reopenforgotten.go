@@ -9,10 +9,10 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
-// Forgotten are shards of a plan of which another server was told that the server of the plan opens them, at a
-// later term than the server knows. A reopen was broken off, or the server was put back to an earlier state since.
+// Forgotten are shards of a plan that the server of the plan had at a later term than it knows, as is written on
+// other servers. The server was put back to an earlier state since, or a reopen was broken off.
 type Forgotten struct {
-	By     []string // servers that were told
+	By     []string // servers on which that is written
 	Shards []int64  // in order
 }
 
@@ -28,11 +28,11 @@ func (f Forgotten) Text() string {
 	return "shards " + strings.Join(list, ",")
 }
 
-// Forgotten returns shards that the plan opens, and that the server may have opened before, which it does not know.
+// Forgotten returns shards that the plan opens, and that the server may have had since, which it does not know.
 func (r *Reopening) Forgotten() (f Forgotten) {
 	for _, name := range slices.Sorted(maps.Keys(r.Views)) {
 		for _, other := range r.Views[name].Shards {
-			if !other.Told || other.MovedTo != r.Server || !slices.ContainsFunc(r.Shards, func(row topology.Row) bool { return row.Shard == other.Shard && row.Term < other.Term }) {
+			if other.State != topology.StateMoved || other.MovedTo != r.Server || !slices.ContainsFunc(r.Shards, func(row topology.Row) bool { return forgets(row, other) }) {
 				continue
 			}
 			if !slices.Contains(f.By, name) {
@@ -45,4 +45,10 @@ func (r *Reopening) Forgotten() (f Forgotten) {
 	}
 	slices.Sort(f.Shards)
 	return f
+}
+
+// forgets reports whether a server whose row is this had the shard since, by the row of another server, which was told
+// that it opens the shard, or let the shard go to it. A shard that is on its way to it has not been there yet.
+func forgets(row, other topology.Row) bool {
+	return row.Shard == other.Shard && row.Term < other.Term && (other.Told || row.State != topology.StateMoved)
 }

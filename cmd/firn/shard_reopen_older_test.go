@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// lettingGo has server a let shard 0 go to server b at term 4, while b has it as it was at term 1: b was put back.
+const lettingGo = `SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'b', term = 4, attempt = 'x' WHERE shard = 0;
+	SELECT firn.make_mark('insta0'); INSERT INTO insta0.firn_mark VALUES (4, 'x', 'b', 0, '{"behind": ["1200", true], "ahead": ["1200", true], "set": ["1200", true], "down": ["-10", true]}')`
+
+// TestShardsReopenSequences: an operator has advanced sequences of a copy, as is said before the copy is opened.
+// They stay there, and those that are behind go on where the word of the move says.
+func TestShardsReopenSequences(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	a, b := addresses[0], addresses[1]
+	onDatabase(t, a, `CREATE SEQUENCE insta0.behind; CREATE SEQUENCE insta0.ahead; CREATE SEQUENCE insta0.set; CREATE SEQUENCE insta0.down INCREMENT -1;
+		SELECT setval('insta0.behind', 300)`)
+	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET term = 1 WHERE shard = 0")
+	onDatabase(t, a, lettingGo)
+	onDatabase(t, a, "SELECT setval('insta0.ahead', 70000), setval('insta0.set', 70000, false), setval('insta0.down', -500)")
+	_, errs, code := called(t, append(strings.Fields("shard reopen a --shards 0 --incomplete --yes"), flags...)...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	warned, opened := strings.Index(errs, "SELECT setval("), strings.Index(errs, "1 shard opened")
+	if warned < 0 || opened >= 0 && opened < warned {
+		t.Errorf("it does not say to advance sequences before it opens the shard:\n%s", errs)
+	}
+	for sequence, want := range map[string]int64{"behind": 1201, "ahead": 70001, "set": 70000, "down": -501} {
+		if got := one[int64](t, a, "SELECT nextval('insta0."+sequence+"')"); got != want {
+			t.Errorf("%s: the next number is %d, want %d", sequence, got, want)
+		}
+	}
+}
+
+// TestShardsReopenOlder: a server was put back to before a shard moved away from it and back, and the other server has
+// dropped its copy since. What was written meanwhile is nowhere, and who opens the older copy is told before.
+func TestShardsReopenOlder(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	a, b := addresses[0], addresses[1]
+	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET term = 1 WHERE shard = 0")
+	onDatabase(t, a, lettingGo+"; DROP SCHEMA insta0 CASCADE")
+	said, errs, _ := called(t, append(strings.Fields("shard reopen b --shards 0 --dry-run"), flags...)...)
+	if !strings.Contains(errs, "on a it is written that b had shard 0 at a later term than b knows") || !strings.Contains(errs, "rows that were written to shard 0 on b since are not there") {
+		t.Errorf("%s%s", said, errs)
+	}
+	if _, errs, _ = called(t, append(strings.Fields("shard reopen b --shards 0"), flags...)...); !strings.Contains(errs, "rows that were written to shard 0 on b since are lost") {
+		t.Errorf("it does not ask about that:\n%s", errs)
+	}
+}
