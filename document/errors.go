@@ -28,6 +28,25 @@ func (e *LostError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*LostError) Retryable() bool { return false }
 
+// An AfterError says that a series is not created, because the date of Options.After is later than
+// today's. The counters of today and of all other dates before it would begin at 1, and repeat
+// their texts. Set Options.After to the last text of today or of an earlier date, and raise the
+// later date by [Raise].
+type AfterError struct {
+	Series string
+	After  string
+	Period string // the date of After
+	Today  string // in the zone of the series, by the store's clock
+}
+
+func (e *AfterError) Error() string {
+	return fmt.Sprintf("document: series %q cannot begin after %s: its date %s is later than today's, which is %s, and the numbers of %[4]s and of all other dates before %[3]s would begin at 1 and repeat",
+		e.Series, e.After, e.Period, e.Today)
+}
+
+// Retryable is false; see firn.Retryable.
+func (*AfterError) Retryable() bool { return false }
+
 // A MissingError says that the store has no series of that name: the name is mistyped, or
 // there never was one, or the store has lost it.
 type MissingError struct {

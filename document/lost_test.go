@@ -147,3 +147,19 @@ func (r refusing) Put(ctx context.Context, key string, value []byte, cond store.
 	}
 	return r.Store.Put(ctx, key, value, cond)
 }
+
+// After a text of a later date the counters of today would begin at 1. A program is refused, and
+// nothing is written.
+func TestAfterALaterDate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it is the year 2000
+		st := memory.New()
+		var later *document.AfterError
+		_, err := document.Create(t.Context(), st, "invoice", &document.Options{Pattern: "R-{yyyy}-{3}", Zone: "UTC", After: "R-2001-005"})
+		if !errors.As(err, &later) || later.Period != "2001" || later.Today != "2000" || firn.Retryable(err) {
+			t.Errorf("%v", err)
+		}
+		if all, err := st.List(t.Context(), ""); err != nil || len(all) > 0 {
+			t.Errorf("the store has %d records, %v", len(all), err)
+		}
+	})
+}

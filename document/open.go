@@ -83,8 +83,9 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 // does, once.
 //
 // Errors: [*ExistsError], the series is there; [*LostError], the store may
-// have lost the series; [*firn.SyntaxError], Options.After is no text of it; [*OverlapError], another series could give the
-// same texts, which Options.MayEqual accepts; [*store.OtherStoreError], this store is a
+// have lost the series; [*firn.SyntaxError], Options.After is no text of it;
+// [*AfterError], Options.After has a later date than today's; [*OverlapError], another series
+// could give the same texts, which Options.MayEqual accepts; [*store.OtherStoreError], this store is a
 // copy; [*LossyError]; [*OptionError]s; and the store's, after which the series may or may
 // not be there: call Create again.
 func Create(ctx context.Context, st store.Store, name string, opts *Options) (Info, error) {
@@ -158,6 +159,13 @@ func (o *Options) prepare(ctx context.Context, st store.Store, name string) erro
 	}
 	if !p.HasDate() && to.Count >= p.Max() {
 		return &EndError{Series: name, Pattern: o.Pattern, Max: p.Max()}
+	}
+	today, err := o.today(name, there.Read)
+	if err != nil {
+		return err
+	}
+	if to.Period > today {
+		return &AfterError{Series: name, After: o.After, Period: to.Period, Today: today}
 	}
 	err = raiseCounter(ctx, st, name, dated.Definition{}, to)
 	var above *OptionError

@@ -19,11 +19,17 @@ type Info struct {
 	Period    string // last one by name that was counted in; "" where there are none
 	Count     int64  // in it, with what a recovery leaves out; 0 before the first
 	Text      string // of that count; "" before the first
+	Today     string // today's date in the zone, by the store's clock; "" where the pattern has no date
 	Periods   int    // counters there are
 	MayRepeat bool   // whoever created it accepted a store that can lose writes
 	Store     string // the store that it was made in; empty where nobody has noted it
 
 	MayEqual []string // series whose texts may equal this one's
+
+	// Texts are the last text of the latest date up to today, and the last text of each later date,
+	// by date. There are several where a clock was ahead: each date has a counter of its own, so a
+	// store that takes over needs all of them.
+	Texts []Number
 }
 
 // List returns the series of a store, by name. It reads every record.
@@ -54,7 +60,10 @@ func infosAs(list []store.Record, change func(name string, def dated.Definition)
 			}
 			def = change(name, def)
 			index[name], defs = len(all), append(defs, def)
-			all = append(all, Info{Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, MayEqual: def.MayEqual})
+			all = append(all, Info{
+				Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, MayEqual: def.MayEqual,
+				Today: earliestToday(name, def, rec.Read),
+			})
 			continue
 		}
 		i, ok := index[name]
@@ -73,10 +82,19 @@ func infosAs(list []store.Record, change func(name string, def dated.Definition)
 		// By key, so the last stays.
 		info.Period, info.Count = period, defs[i].RaisedTo(c, true, period).Count
 		if p, err := ParsePattern(info.Pattern); err == nil && info.Count > 0 {
-			info.Text = string(p.AppendText(nil, period, min(info.Count, p.max)))
+			info.counted(p.number(period, min(info.Count, p.max)))
 		}
 	}
 	return all, nil
+}
+
+// counted takes the last text of a date that is later than those before.
+func (i *Info) counted(last Number) {
+	i.Text = last.Text
+	if last.Period <= i.Today {
+		i.Texts = nil
+	}
+	i.Texts = append(i.Texts, last)
 }
 
 // Widen gives a series another pattern or zone. Only the width of the counter and the zone

@@ -37,8 +37,9 @@ type Options struct {
 	// on a store that may have lost the series: it was recovered, or pool.Ensure created a pool there.
 	New bool
 
-	// After is a text that was given out. The counter of its date begins above it where
-	// [Create] creates the series.
+	// After is the last text of today, or of the latest earlier date, that was given out. The
+	// counter of its date begins above it where [Create] creates the series, and the counters of
+	// all other dates begin at 1. So a text of a later date is refused: [Raise] continues that date.
 	After string
 
 	// MayEqual names series of this store whose texts may equal this one's, because the texts

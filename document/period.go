@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/firn-id/firn/internal/dated"
 )
 
 // A dateForm is a way to write a date. Its name is as long as what it writes.
@@ -49,6 +51,41 @@ func (r *rules) period(t time.Time) string {
 		return ""
 	}
 	return t.In(r.zone).Format(r.pattern.date.format)
+}
+
+// today is the date of an instant that the store's clock gave, in the zone of the options; of this
+// host's clock where the store has none.
+func (o *Options) today(name string, read time.Time) (string, error) {
+	r, err := o.rules(name)
+	if err != nil {
+		return "", err
+	}
+	if read.IsZero() {
+		read = time.Now()
+	}
+	return r.period(read), nil
+}
+
+// west is the zone where each date ends last.
+var west = time.FixedZone("", -12*60*60)
+
+// earliestToday is today's date for a series whose definition was read at an instant of the store's clock.
+// Where this host does not have the zone it is the earliest date that is today anywhere, so that
+// no later date is taken for a past one; and "" where the pattern cannot be read.
+func earliestToday(name string, def dated.Definition, read time.Time) string {
+	today, err := (&Options{Pattern: def.Pattern, Zone: def.Zone}).today(name, read)
+	if err == nil {
+		return today
+	}
+	p, err := ParsePattern(def.Pattern)
+	if err != nil {
+		return ""
+	}
+	if read.IsZero() {
+		read = time.Now()
+	}
+	r := rules{pattern: p, zone: west}
+	return r.period(read)
 }
 
 // isPeriod reports whether a text is a period that texts can have: a clock may

@@ -3,6 +3,7 @@ package document
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,12 @@ type Recovery struct {
 	IsFull  bool   // there is such a period; it has no name in a series without a date
 	Max     int64  // how many numbers the pattern has room for in a period
 	Text    string // last text that may have been given out, of the latest period; "" where there is none
+
+	// Texts are the last texts that may have been given out today and in each later period that has
+	// a counter, by period: the series continues above them. It is nil where no text was given out.
+	Texts []Number
+
+	today string
 }
 
 // Recover makes the series of a store safe after it lost something: a backup was restored, a
@@ -97,19 +104,39 @@ func PlanRecovery(ctx context.Context, st store.Store, numbers int64, each map[s
 	return plan, inform(plan, list)
 }
 
-// inform adds to each recovery the last text of its series.
+// inform adds to each recovery the last texts of its series.
 func inform(plan []Recovery, list []store.Record) error {
 	of := map[string]Recovery{}
 	for _, r := range plan {
 		of[r.Series] = r
 	}
+	list = withToday(plan, list)
 	all, err := infosAs(list, func(name string, def dated.Definition) dated.Definition {
 		return def.Recovered(of[name].By, of[name].Through, store.Durability{Identity: def.Store})
 	})
 	for i := range min(len(all), len(plan)) { // both are by name
-		plan[i].Text = all[i].Text
+		plan[i].Text, plan[i].Texts = all[i].Text, all[i].Texts
 	}
 	return err
+}
+
+// withToday adds to records by key the counter of today of each series that counted before and has
+// none: the store may have lost it, and a recovery raises it from 0.
+func withToday(plan []Recovery, list []store.Record) []store.Record {
+	there, counted := map[string]bool{}, map[string]bool{}
+	for _, rec := range list {
+		there[rec.Key] = true
+		name, _, isCounter := strings.Cut(strings.TrimPrefix(rec.Key, dated.Keys), "/")
+		counted[name] = counted[name] || isCounter
+	}
+	all := slices.Clone(list)
+	for _, r := range plan {
+		if key := dated.KeyCounter(r.Series, r.today); counted[r.Series] && !there[key] {
+			all = append(all, store.Record{Key: key})
+		}
+	}
+	slices.SortFunc(all, func(a, b store.Record) int { return strings.Compare(a.Key, b.Key) })
+	return all
 }
 
 func checkNumbers(numbers int64, each map[string]int64) error {
@@ -137,7 +164,7 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 	if now.IsZero() {
 		now = time.Now()
 	}
-	r.Through, r.Max = rules.through(now), rules.pattern.max
+	r.today, r.Through, r.Max = rules.period(now), rules.through(now), rules.pattern.max
 	def = def.Recovered(r.By, r.Through, store.Durability{})
 	// Half a day is less than any period, so none is passed over, and no zone is further behind
 	// the first than 26 hours.

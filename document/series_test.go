@@ -540,7 +540,10 @@ func TestList(t *testing.T) {
 	}
 	got, err := document.List(t.Context(), st)
 	want := []document.Info{
-		{Name: "invoice", Pattern: invoice, Zone: saigon.Zone, Period: "20261121", Count: 1, Text: "INV-20261121-000001", Periods: 2},
+		{
+			Name: "invoice", Pattern: invoice, Zone: saigon.Zone, Period: "20261121", Count: 1, Text: "INV-20261121-000001", Periods: 2, Today: "20261121",
+			Texts: []document.Number{{Text: "INV-20261121-000001", Period: "20261121", Count: 1}},
+		},
 		{Name: "invoice-2", Pattern: "{1+}"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

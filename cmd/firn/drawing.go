@@ -198,6 +198,7 @@ func (d *drawing) explain(err error) error {
 	var instance *document.InstanceError
 	var near *countername.NearNameError
 	var overlap *document.OverlapError
+	var after *document.AfterError
 	var gone *open.NoStoreError
 	switch {
 	case errors.As(err, &gone):
@@ -206,6 +207,8 @@ func (d *drawing) explain(err error) error {
 		return d.hintNear(f, near)
 	case errors.As(err, &overlap):
 		return d.hintOverlap(f, overlap)
+	case errors.As(err, &after):
+		return d.hintAfter(f, after)
 	case errors.As(err, &copied), errors.As(err, &file):
 		return f // what to do is said elsewhere
 	case errors.As(err, &forgot) && d.Across() && strings.HasSuffix(forgot.What, " stores have no record of it"):

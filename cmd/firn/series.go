@@ -42,10 +42,12 @@ func newSeriesLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the series of a store",
-		Long: `List the series of a store that count. LAST is the highest number, or the last text of
-the last date, that a process was granted; it may be unused. CACHE is how many numbers a
-process reserves at a time, RATE is numbers granted per second over the last minute, and BY
-is the process that was granted numbers last.
+		Long: `List the series of a store that count. LAST is the highest number, or the last text, that a
+process was granted; it may be unused. Each date of a document has a counter of its own: if
+later dates than today's were in use, because a clock was ahead, LAST has the last text of
+today and of each later date. CACHE is how many numbers a process reserves at a time, RATE is
+numbers granted per second over the last minute, and BY is the process that was granted
+numbers last.
 
 A sequence with stores in firn.yaml: name one of them with --store to list its part.
 firn doctor checks all of them.`,
@@ -71,7 +73,9 @@ func newSeriesShow() *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show kind, settings and last value of a series",
 		Long: `Show the kind, the settings and the last value of a series, as the store has them. A
-sequence with stores in firn.yaml is shown for each of them.`,
+sequence with stores in firn.yaml is shown for each of them. If a document has texts of later
+dates than today's, because a clock was ahead, it is shown with the last text of today and of
+each later date (texts in JSON).`,
 		Example: `  firn series show orders
   firn series show invoice --json`,
 		Args:              arguments(1, 1),
@@ -209,19 +213,42 @@ func (l *sequenceLine) facts() [][2]string {
 
 // A documentLine is a document.
 type documentLine struct {
-	Series  string `json:"series"`
-	Kind    string `json:"kind"`
-	Pattern string `json:"pattern"`
-	Zone    string `json:"zone,omitempty"`
-	OnLossy string `json:"on_lossy_store,omitempty"`
-	Period  string `json:"period,omitempty"`
-	Count   int64  `json:"count,string"`
-	Text    string `json:"text,omitempty"`
-	Periods int    `json:"periods"`
+	Series  string   `json:"series"`
+	Kind    string   `json:"kind"`
+	Pattern string   `json:"pattern"`
+	Zone    string   `json:"zone,omitempty"`
+	OnLossy string   `json:"on_lossy_store,omitempty"`
+	Period  string   `json:"period,omitempty"`
+	Count   int64    `json:"count,string"`
+	Text    string   `json:"text,omitempty"`
+	Texts   []string `json:"texts,omitempty"` // where later dates than today's are in use
+	Periods int      `json:"periods"`
+
+	last []document.Number // the texts, one where no later date is in use
 }
 
 func documentLineOf(i document.Info) *documentLine {
-	return &documentLine{i.Name, config.Document, i.Pattern, i.Zone, onLossy(i.MayRepeat), i.Period, i.Count, i.Text, i.Periods}
+	return &documentLine{
+		Series: i.Name, Kind: config.Document, Pattern: i.Pattern, Zone: i.Zone, OnLossy: onLossy(i.MayRepeat),
+		Period: i.Period, Count: i.Count, Text: i.Text, Texts: severalTexts(i.Texts), Periods: i.Periods, last: i.Texts,
+	}
+}
+
+// textsOf are the texts of numbers.
+func textsOf(numbers []document.Number) []string {
+	var all []string
+	for _, n := range numbers {
+		all = append(all, n.Text)
+	}
+	return all
+}
+
+// severalTexts are the texts of several numbers; nil of one, whose text stands elsewhere.
+func severalTexts(numbers []document.Number) []string {
+	if len(numbers) < 2 {
+		return nil
+	}
+	return textsOf(numbers)
 }
 
 func (l *documentLine) name() string { return l.Series }
@@ -234,19 +261,24 @@ func (l *documentLine) row() [7]any {
 	if l.OnLossy != "" {
 		settings += ", lossy"
 	}
-	return [7]any{l.Series, l.Kind, orDash(l.Text), "-", "-", settings, "-"}
+	return [7]any{l.Series, l.Kind, orDash(strings.Join(textsOf(l.last), ", ")), "-", "-", settings, "-"}
 }
 
 func (l *documentLine) facts() [][2]string {
-	all := [][2]string{
-		{"series", l.Series},
-		{"kind", l.Kind},
-		{"last text", orDash(l.Text)},
+	all := [][2]string{{"series", l.Series}, {"kind", l.Kind}}
+	if len(l.last) < 2 {
+		all = append(all, [2]string{"last text", orDash(l.Text)})
+	} else {
+		for _, n := range l.last {
+			all = append(all, [2]string{"last text of " + n.Period, n.Text})
+		}
+	}
+	all = append(all, [][2]string{
 		{"pattern", l.Pattern},
 		{"zone", orDash(l.Zone)},
 		{"last date", orDash(l.Period)},
 		{"dates", strconv.Itoa(l.Periods)},
-	}
+	}...)
 	if l.OnLossy != "" {
 		all = append(all, [2]string{"on-lossy-store", l.OnLossy})
 	}

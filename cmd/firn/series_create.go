@@ -44,7 +44,9 @@ is created on all of its stores, which must all answer. To continue a series of 
 system: firn series raise.
 
 A store that was recovered, or has a pool of firn pool ensure, may have lost the series. There say where it begins, by --first N or
---after TEXT, or that it never existed, by --new. A document whose texts could equal those of
+--after TEXT, or that it never existed, by --new. --after continues only the date of its TEXT,
+so a TEXT of a later date than today's is refused: create the document after the last text of
+today or before, then continue the later date by firn series raise. A document whose texts could equal those of
 another document of the store is refused, unless --may-repeat NAME says that they never meet.
 
 Without NAME the command creates all series of firn.yaml that the store does not have.`,
@@ -80,8 +82,8 @@ Without NAME the command creates all series of firn.yaml that the store does not
 	}
 	addStore(cmd)
 	cmd.Flags().Bool("new", false, "on a store that may have lost the series: no series of this name ever existed")
-	cmd.Flags().String("after", "", "of a document: the last text that was given out, above which its counter begins")
-	cmd.Flags().StringArray("may-repeat", nil, "of a document: one of this store whose texts may equal this one's, because they never meet in one table, queue or cache; may be given several times")
+	cmd.Flags().String("after", "", "of a document: the last text of today, or of the latest date before, above which its counter begins")
+	cmd.Flags().StringArray("may-repeat", nil, "of a document: `NAME` of another document of this store whose texts may equal this one's, because they never meet in one table, queue or cache; may be given several times")
 	for _, f := range createFlags {
 		k := *config.KeyNamed(config.CounterKeys, f.name)
 		k.Value, k.Usage = f.value, f.usage

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
@@ -132,7 +134,7 @@ func (n skipped) missing(e *recovery.NumbersError, c *recovery.Contents) error {
 
 const (
 	numbersHint = "--numbers N, more than any of them can have given out since what is in the store now. " + howFar
-	howFar      = "To find N, take the highest number of each in your rows, add what was given and not stored, and subtract what the store says was granted"
+	howFar      = "To find N, take the highest number of each in your rows, add what was given and not stored, and subtract what the store says was granted. Each date of a document counts separately: do so for today and each later date, and take the largest"
 )
 
 // givenSince says up to where, and of a sequence when, each series was last granted numbers as far
@@ -146,10 +148,25 @@ func givenSince(c *recovery.Contents) (texts []string) {
 	}
 	for _, i := range c.Documents {
 		if i.Text != "" {
-			texts = append(texts, fmt.Sprintf("document %s was last granted numbers, up to %d (%s)", i.Name, i.Count, i.Text))
+			texts = append(texts, fmt.Sprintf("document %s was last granted numbers, %s", i.Name, grantedOf(i)))
 		}
 	}
 	return texts
+}
+
+// grantedOf says up to where a document was granted numbers of today and of each later date.
+func grantedOf(i document.Info) string {
+	var all []string
+	for _, n := range i.Texts {
+		all = append(all, fmt.Sprintf("up to %d (%s)", n.Count, n.Text))
+	}
+	if i.Texts[0].Period < i.Today {
+		all = slices.Insert(all, 1, "none of "+i.Today)
+	}
+	if i.Texts[0].Period > i.Today {
+		all = append(all, "none of "+i.Today)
+	}
+	return strings.Join(all, ", and ")
 }
 
 // untilText says when a series that is used up has numbers again.
@@ -194,8 +211,12 @@ type restoredCounter struct {
 	Kind    string `json:"kind"`
 	By      int64  `json:"raised_by,string"`
 	Through string `json:"through,omitempty"` // of a document: the last period that was raised
-	Text    string `json:"text,omitempty"`    // of a document: the last text that may have been given out
+	Text    string `json:"text,omitempty"`    // of a document: the last text that may have been given out, of the last date
 	Granted int64  `json:"granted,string,omitempty"`
+
+	Texts []string `json:"texts,omitempty"` // of a document with later dates than today's: the same of today and of each later date
+
+	last []document.Number // the texts, one where no later date is in use
 }
 
 // countersOf are the series that a recovery has raised.
@@ -204,17 +225,32 @@ func countersOf(r recovery.Result) (all []restoredCounter) {
 		all = append(all, restoredCounter{Series: one.Series, Kind: config.Sequence, By: one.By, Granted: int64(one.Info.Granted)})
 	}
 	for _, one := range r.Documents {
-		all = append(all, restoredCounter{Series: one.Series, Kind: config.Document, By: one.By, Through: one.Through, Text: one.Text})
+		all = append(all, restoredCounter{Series: one.Series, Kind: config.Document, By: one.By, Through: one.Through, Text: one.Text, Texts: severalTexts(one.Texts), last: one.Texts})
 	}
 	return all
 }
 
-// above says above which text a document continues; "" if it has given out none.
+// above says above which text of each date a document continues; "" if it has given out none.
 func (c restoredCounter) above() string {
-	if c.Text == "" {
+	if len(c.last) == 0 {
 		return ""
 	}
-	return "; it goes on above " + c.Text
+	return "; it goes on above " + phrase.And(textsOf(c.last))
+}
+
+// raised are the periods in which a document leaves out numbers.
+func (c restoredCounter) raised() string {
+	text := "each period up to " + c.Through
+	var later []string
+	for _, n := range c.last {
+		if n.Period > c.Through {
+			later = append(later, n.Period)
+		}
+	}
+	if len(later) > 0 {
+		text += ", and in " + phrase.And(later)
+	}
+	return text
 }
 
 func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
@@ -228,7 +264,7 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":
-			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in each period up to %s%s\n", c.Series, c.By, c.Through, c.above())
+			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in %s%s\n", c.Series, c.By, c.raised(), c.above())
 			errs = append(errs, err)
 		default:
 			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out%s\n", c.Series, c.By, c.above())
