@@ -53,5 +53,6 @@ var lease = []Mutant{
 	{Name: "a pool in another store is accepted", File: read, Old: "	case p.Elsewhere(here):\n		return s.elsewhere(r, p, here)\n	case p.Workers", New: "	case p.Workers", Like: "a copy of the store is not told from it"},
 	{Name: "a worker outside of the pool's range is kept", File: read, Old: "case !workers.Has(s.Worker): // another", New: "case false: // another", Like: "the range is not looked at again after the acknowledgement"},
 	{Name: "a release does not know the version of a late extension", File: write, Old: "		s.version = late.Version\n", New: "		_ = late\n"},
+	{Name: "what another program has issued is not counted when its worker is given back", File: "internal/holder/holder.go", Old: "	if d.Foreign { //", New: "	if false { //"},
 	{Name: "a recovery's floor is below the pool's own", File: operate, Old: "if t > p.Floor {", New: "if t != p.Floor {"},
 }
