@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +54,13 @@ func unset(ts *testscript.TestScript, neg bool, names []string) {
 // sharing runs tests that share servers.
 type sharing struct{ m *testing.M }
 
-func (s sharing) Run() int { return testserver.Run(s.m) }
+func (s sharing) Run() int {
+	// Most of these tests wait most of the time.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	return testserver.Run(s.m)
+}
 
 // TestScripts runs testdata/*.txt: each command, its errors and exit codes. A
 // script starts in an empty home of its own; $ENDING is a layout that ends soon.

@@ -82,7 +82,7 @@ func TestShardsPutBackTwice(t *testing.T) {
 	succeed(t, with("finish 0 --yes")...)
 
 	putBack(newer)
-	const lost = "on a it is written that b had shards 2,3 at a later term than b knows: "
+	const lost = "on a it is written that b had shards 0,2,3 at a later term than b knows: "
 	wants("reopen b --dry-run", []string{lost}, nil)
-	wants("reopen b", []string{lost, "rows that were written to shards 2,3 on b since are lost. Is there no newer backup and no standby of b?"}, nil)
+	wants("reopen b", []string{lost, "rows that were written to shards 0,2,3 on b since are lost. Is there no newer backup and no standby of b?"}, nil)
 }

@@ -16,7 +16,7 @@ import (
 // yet take as many workers, of which there are no more, and give them back.
 func TestSimultaneousStart(t *testing.T) {
 	const many = 64
-	w := newWorld(t, "-workers", strconv.Itoa(many), "-rate", "50", "-wait", "1m") // a busy machine takes its time for as many
+	w := newWorld(t, "-workers", strconv.Itoa(many), "-rate", "50", "-wait", "1m", "-outage", "1m") // a busy machine takes its time for as many
 	r, barrier, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
