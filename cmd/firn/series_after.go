@@ -17,7 +17,7 @@ func (d *drawing) hintAfter(f *ui.Failure, e *document.AfterError) *ui.Failure {
 		lossy += " --may-repeat " + phrase.ShellWord(other)
 	}
 	name := phrase.ShellWord(d.Name)
-	return f.Hint("firn series create %s --pattern %s%s%s --after TEXT, with TEXT the last text of %s, or where there is none, of the latest date before; then, before anything is started: firn series raise %[1]s %[6]s",
+	return f.Hint("firn series create %s --pattern %s%s%s --after TEXT, where TEXT is the last text of %s. If there is none, TEXT is the last text of the latest earlier date. Then, before anything is started: firn series raise %[1]s %[6]s",
 		name, phrase.ShellWord(d.Options.Document.Pattern), zoneFlag(d.Options.Document.Zone), lossy, e.Today, phrase.ShellWord(e.After)).
 		Hint("to find TEXT: the texts in your rows, and firn series show %s --store URL, with URL the earlier store, if it is there. If texts of more dates after %s were given out, raise each of those dates too", name, e.Today).
 		Hint("if it is %s already: the clock of the store is behind, or that date has just begun. Set the clock, or wait, and type the same command again", e.Period)

@@ -31,8 +31,8 @@ func TestCreateAfterALaterDate(t *testing.T) {
 	errs := refusedWith(t, strings.Fields(create+later),
 		fmt.Sprintf(`series "inv" cannot begin after %s: its date %s is later than today's, which is %s`, later, date(later), date(today)),
 		fmt.Sprintf("the numbers of %s and of all other dates before %s would begin at 1 and repeat", date(today), date(later)),
-		"firn series create inv --pattern 'INV-{yyyyMMdd}-{6}' --zone UTC --after TEXT, with TEXT the last text of "+date(today),
-		"then, before anything is started: firn series raise inv "+later,
+		"firn series create inv --pattern 'INV-{yyyyMMdd}-{6}' --zone UTC --after TEXT, where TEXT is the last text of "+date(today),
+		"Then, before anything is started: firn series raise inv "+later,
 		"firn series show inv --store URL")
 	if strings.Contains(errs, "document:") {
 		t.Error(errs)
@@ -93,7 +93,7 @@ func TestRecoverSaysEachDate(t *testing.T) {
 	}
 	out, errs, code := called(t, "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")
 	if code != 0 || !strings.Contains(errs, granted) ||
-		!strings.Contains(out, ", and in "+later[4:12]+"; it goes on above "+dayText(0, 103)+" and "+dayText(365, 102)+"\n") {
+		!strings.Contains(out, ", and in "+later[4:12]+"; it continues above "+dayText(0, 103)+" and "+dayText(365, 102)+"\n") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	if out, errs, _ := called(t, "next", "inv"); out != dayText(0, 104)+"\n" {
@@ -111,7 +111,7 @@ func TestRecoverWithoutATextOfToday(t *testing.T) {
 		t.Errorf("without %q: %s", want, errs)
 	}
 	out, errs, _ := called(t, "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")
-	if !strings.Contains(out, "; it goes on above "+dayText(0, 100)+"\n") {
+	if !strings.Contains(out, "; it continues above "+dayText(0, 100)+"\n") {
 		t.Errorf("%s%s", out, errs)
 	}
 	if out, errs, _ := called(t, "next", "inv"); out != dayText(0, 101)+"\n" {

@@ -10,7 +10,7 @@ const lettingGo = `SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', 
 	SELECT firn.make_mark('insta0'); INSERT INTO insta0.firn_mark VALUES (4, 'x', 'b', 0, '{"behind": ["1200", true], "ahead": ["1200", true], "set": ["1200", true], "down": ["-10", true]}')`
 
 // TestShardsReopenSequences: an operator has advanced sequences of a copy, as is said before the copy is opened.
-// They stay there, and those that are behind go on where the word of the move says.
+// They stay there. The others continue at the numbers that the move wrote down.
 func TestShardsReopenSequences(t *testing.T) {
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)

@@ -235,7 +235,7 @@ func (c restoredCounter) above() string {
 	if len(c.last) == 0 {
 		return ""
 	}
-	return "; it goes on above " + phrase.And(textsOf(c.last))
+	return "; it continues above " + phrase.And(textsOf(c.last))
 }
 
 // raised are the periods in which a document leaves out numbers.
@@ -261,7 +261,7 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
 		case c.Kind == config.Sequence:
-			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it goes on above %d\n", c.Series, c.By, c.Granted)
+			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it continues above %d\n", c.Series, c.By, c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":
 			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in %s%s\n", c.Series, c.By, c.raised(), c.above())

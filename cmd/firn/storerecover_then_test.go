@@ -16,7 +16,7 @@ func TestAfterARecovery(t *testing.T) {
 	mustAll(t, "series create orders --kind sequence", "series create invoice --pattern I-{4}", "next orders -n 5", "next invoice -n 3", "pool create --new")
 	out, errs, code := called(t, "store", "recover", "--numbers", "100", "--yes", "--outage", "1s")
 	if code != 0 || !strings.Contains(errs, "document invoice was last granted numbers, up to 3 (I-0003)") ||
-		!strings.Contains(out, "document invoice: 100 numbers are left out; it goes on above I-0103") {
+		!strings.Contains(out, "document invoice: 100 numbers are left out; it continues above I-0103") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	if !strings.Contains(errs, "for so long a process may make ids while it does not reach the store") {

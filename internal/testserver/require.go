@@ -23,8 +23,7 @@ const long = "long"
 func Long() bool { return os.Getenv(envLong) != "" }
 
 // OnlyLong ends a test that only make full runs, so that it is seen: make test counts it in its
-// last lines. Such a test takes long, and each rule that it holds another test holds too, in
-// fewer places.
+// last lines. Such a test takes long, and another test holds its rules too, in fewer places.
 func OnlyLong(tb testing.TB) {
 	tb.Helper()
 	if Long() {

@@ -387,7 +387,7 @@ CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURN
 SET search_path = pg_catalog, pg_temp AS
 $$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name $$;
 
--- The same for those that are behind: one that an operator has advanced stays where it is.
+-- Sets only the sequences that are behind these values. One that an operator has advanced keeps its value.
 CREATE OR REPLACE FUNCTION firn.advance_sequences(schema name, every jsonb) RETURNS void LANGUAGE sql
 SET search_path = pg_catalog, pg_temp AS $$
 	SELECT firn.write_sequences(schema, (SELECT jsonb_object_agg(q.name, every -> q.name)
@@ -640,8 +640,8 @@ BEGIN
 END $$;
 
 -- Counts the copy of a shard that went elsewhere as it is, by the word of an operator that
--- there is no other: firn.reopen comes next in the same transaction. Sequences of the shard's
--- own go on where the last word that has come here says, and none goes back.
+-- there is no other: firn.reopen comes next in the same transaction. The shard's own sequences
+-- continue at the numbers of the last mark that has come here, and none is set back.
 CREATE OR REPLACE FUNCTION firn.make_do(shard integer, was_term bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -13,8 +13,8 @@ type Event struct {
 	// Of Granted: the record of a worker that the store has acknowledged, or
 	// that was found in it after a write of unknown outcome. Prior is the
 	// horizon in the record it replaced, or -1 if that was never seen: the
-	// process goes on with a grant that another has left it. Asked is when the
-	// process sent it, by the boot clock.
+	// process continues with a grant that another process left. Asked is when
+	// the process sent the write, by the boot clock.
 	Worker  int64     `json:"worker,omitempty"`
 	Term    uint64    `json:"term,omitempty"`
 	Owner   string    `json:"owner,omitempty"`
