@@ -20,7 +20,7 @@ func NamedServer(name, url string) (topology.Server, error) {
 	if err != nil {
 		return topology.Server{}, errors.New(phrase.WithoutPackage(err.Error()))
 	}
-	return topology.Server{Name: name, Config: config}, nil
+	return topology.Server{Name: name, Config: config}.Reusing(), nil
 }
 
 // A ShardServer is a server of firn.yaml.

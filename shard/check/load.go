@@ -37,19 +37,13 @@ const loadQuery = `SELECT s.shard, s.state = 'open' AND firn.is_here(s), coalesc
 // CopyBytes returns how much room shards take on a server, whether it serves them or has a copy: tables,
 // indexes and sequences.
 func CopyBytes(ctx context.Context, server topology.Server, shards []int64) (bytes int64, err error) {
-	c, err := server.Connect(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	err = c.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+	err = server.Ask(ctx, func(c *pgx.Conn) error {
+		return c.QueryRow(ctx, `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 		FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema
 		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'm', 'S')
 		WHERE s.shard = ANY ($1)`, shards).Scan(&bytes)
-	if err != nil {
-		return 0, &topology.ServerError{Server: server.Name, Err: err}
-	}
-	return bytes, nil
+	})
+	return bytes, err
 }
 
 // Loads returns the load of each shard, of all servers at once.
@@ -73,21 +67,15 @@ func Loads(ctx context.Context, servers []topology.Server) []*Load {
 	return loads
 }
 
-func load(ctx context.Context, server topology.Server) ([]ShardLoad, error) {
-	c, err := server.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	rows, err := c.Query(ctx, loadQuery)
-	if err != nil {
-		return nil, &topology.ServerError{Server: server.Name, Err: err}
-	}
-	shards, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ShardLoad])
-	if err != nil {
-		return nil, &topology.ServerError{Server: server.Name, Err: err}
-	}
-	return shards, nil
+func load(ctx context.Context, server topology.Server) (shards []ShardLoad, err error) {
+	err = server.Ask(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, loadQuery)
+		if err == nil {
+			shards, err = pgx.CollectRows(rows, pgx.RowToStructByPos[ShardLoad])
+		}
+		return err
+	})
+	return shards, err
 }
 
 // Rates are the rows that were written a second to each shard since an earlier look at

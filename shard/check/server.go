@@ -74,12 +74,7 @@ func all(ctx context.Context, servers []topology.Server, see func(context.Contex
 		s := &Server{Name: server.Name}
 		seen[i] = s
 		each.Go(func() {
-			c, err := server.Connect(ctx)
-			if err == nil {
-				err = see(ctx, c, server, s)
-				c.Close(context.WithoutCancel(ctx))
-			}
-			s.Err = err
+			s.Err = server.Ask(ctx, func(c *pgx.Conn) error { return see(ctx, c, server, s) })
 		})
 	}
 	each.Wait()

@@ -119,9 +119,7 @@ func (s *State) read(ctx context.Context, servers []topology.Server) error {
 	failed := make([]error, len(servers))
 	for i, server := range servers {
 		wg.Go(func() {
-			if err := s.readServer(ctx, server, routes[server.Name], &mu); err != nil {
-				failed[i] = &topology.ServerError{Server: server.Name, Err: err}
-			}
+			failed[i] = server.Ask(ctx, func(c *pgx.Conn) error { return s.readServer(ctx, c, routes[server.Name], &mu) })
 		})
 	}
 	wg.Wait()
@@ -153,12 +151,7 @@ func (e *OwnerError) Error() string {
 // two relations each. A server has room for some thousand.
 const tablesAtOnce = 100
 
-func (s *State) readServer(ctx context.Context, server topology.Server, routes []topology.Route, mu *sync.Mutex) error {
-	c, err := server.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
+func (s *State) readServer(ctx context.Context, c *pgx.Conn, routes []topology.Route, mu *sync.Mutex) error {
 	if err := checkOwner(ctx, c); err != nil {
 		return err
 	}

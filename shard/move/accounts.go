@@ -83,12 +83,15 @@ func knownMoves(ctx context.Context, c *pgx.Conn) map[string]*account {
 // askOfMoves has a server say what it knows, by batch, and of its shards. The view is nil where
 // the server is in no cluster. Where the role may not see all of a move, the error says so, and the
 // moves are known all the same.
-func askOfMoves(ctx context.Context, s topology.Server) (map[string]*account, *topology.View, error) {
-	c, err := s.Connect(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
+func askOfMoves(ctx context.Context, s topology.Server) (said map[string]*account, view *topology.View, err error) {
+	err = s.Ask(ctx, func(c *pgx.Conn) (err error) {
+		said, view, err = allMoves(ctx, c, s)
+		return err
+	})
+	return said, view, err
+}
+
+func allMoves(ctx context.Context, c *pgx.Conn, s topology.Server) (map[string]*account, *topology.View, error) {
 	said, err := accountsOf(ctx, c)
 	for tries := 0; dropped(err) && tries < staleTries; tries++ {
 		said, err = accountsOf(ctx, c)

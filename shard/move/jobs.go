@@ -50,25 +50,19 @@ type moveRow struct {
 	Source, Target string
 }
 
-func movesOf(ctx context.Context, s topology.Server, shards []int64) ([]moveRow, error) {
-	c, err := s.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	rows, err := c.Query(ctx, "SELECT shard, source, target FROM firn.move WHERE shard = ANY ($1) ORDER BY shard", shards)
-	var all []moveRow
-	if err == nil {
-		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[moveRow])
-	}
+func movesOf(ctx context.Context, s topology.Server, shards []int64) (all []moveRow, err error) {
+	err = s.Ask(ctx, func(c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "SELECT shard, source, target FROM firn.move WHERE shard = ANY ($1) ORDER BY shard", shards)
+		if err == nil {
+			all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[moveRow])
+		}
+		return err
+	})
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "42P01" { // of an older firn
 		return nil, nil
 	}
-	if err != nil {
-		return nil, &topology.ServerError{Server: s.Name, Err: err}
-	}
-	return all, nil
+	return all, err
 }
 
 // add puts a shard into the job from one server to another.

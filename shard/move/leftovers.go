@@ -168,17 +168,11 @@ func (s syncSlot) isLeft(found []residue) bool {
 	return i >= 0 && !slices.Contains(found[i].subscriptions, s.subscription)
 }
 
-func residueOf(ctx context.Context, s topology.Server) (residue, error) {
-	var r residue
-	c, err := s.Connect(ctx)
-	if err != nil {
-		return r, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	r, err = readResidue(ctx, c)
-	if err != nil {
-		err = &topology.ServerError{Server: s.Name, Err: err}
-	}
+func residueOf(ctx context.Context, s topology.Server) (r residue, err error) {
+	err = s.Ask(ctx, func(c *pgx.Conn) (err error) {
+		r, err = readResidue(ctx, c)
+		return err
+	})
 	return r, err
 }
 

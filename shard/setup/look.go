@@ -48,14 +48,17 @@ SELECT (pg_control_system()).system_identifier, current_database()::text, curren
 	ARRAY(SELECT rolname::text FROM pg_roles), ARRAY(SELECT nspname::text FROM pg_namespace), clock_timestamp()`
 
 // look finds out about a server. With an error of its owner it returns what it found.
-func look(ctx context.Context, s topology.Server) (*site, error) {
+func look(ctx context.Context, s topology.Server) (t *site, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
-	c, err := s.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
+	err = s.Ask(ctx, func(c *pgx.Conn) (err error) {
+		t, err = lookAt(ctx, c, s)
+		return err
+	})
+	return t, err
+}
+
+func lookAt(ctx context.Context, c *pgx.Conn, s topology.Server) (_ *site, err error) {
 	t := &site{server: s, schemas: map[string]bool{}, broken: map[int64]bool{}}
 	var schemas []string
 	var clock time.Time

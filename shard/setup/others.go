@@ -4,24 +4,24 @@ import (
 	"context"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/firn-id/firn/shard/topology"
 )
 
 // Others returns functions in the schemas of a server's shards that make ids by a formula of their own. They
 // may repeat ids of the shard's generator. It changes nothing.
 func Others(ctx context.Context, s topology.Server) ([]OtherFunction, error) {
-	c, err := s.Connect(ctx)
+	var v *topology.View
+	var all []found
+	err := s.Ask(ctx, func(c *pgx.Conn) (err error) {
+		if v, err = topology.Look(ctx, c); err == nil {
+			all, err = catalog{ctx, c}.functions()
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	v, err := topology.Look(ctx, c)
-	if err != nil {
-		return nil, &topology.ServerError{Server: s.Name, Err: err}
-	}
-	all, err := catalog{ctx, c}.functions()
-	if err != nil {
-		return nil, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	var others []OtherFunction
 	for _, f := range all {

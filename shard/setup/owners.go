@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -30,12 +32,9 @@ func (e *OwnersError) Error() string {
 func Owners(ctx context.Context, servers []topology.Server) map[string]string {
 	owners := make([]string, len(servers))
 	atonce.Each(servers, func(i int, s topology.Server) error {
-		c, err := s.Connect(ctx)
-		if err != nil {
-			return err
-		}
-		defer c.Close(context.WithoutCancel(ctx))
-		return c.QueryRow(ctx, "SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = 'firn'").Scan(&owners[i])
+		return s.Ask(ctx, func(c *pgx.Conn) error {
+			return c.QueryRow(ctx, "SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = 'firn'").Scan(&owners[i])
+		})
 	})
 	all := make(map[string]string)
 	for i, owner := range owners {

@@ -20,6 +20,7 @@ import (
 type Server struct {
 	Name   string
 	Config *pgx.ConnConfig
+	idle   *idleSession // nil where each look has a session of its own
 }
 
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
