@@ -113,6 +113,10 @@ func mayPass(err error) bool {
 	if errors.As(err, &says) {
 		return says.Retryable()
 	}
+	var of interface{ Unreachable() bool }
+	if errors.As(err, &of) && of.Unreachable() {
+		return true
+	}
 	var network *net.OpError
 	if errors.As(err, &network) {
 		return network.Op != "remote error" // of TLS: the server wants another certificate, or none

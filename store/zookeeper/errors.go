@@ -18,13 +18,23 @@ func (s *Store) explain(err error) error {
 		return err
 	}
 	// The server that was tried last, and the root.
-	e := &advice.Error{Where: "zookeeper: " + s.conn.Server() + s.root, Advice: s.advice(err), Err: err}
+	e := &advice.Error{Where: "zookeeper: " + s.conn.Server() + s.root, Advice: s.advice(err), Err: err, Away: away(err)}
 	if e.Advice == noServer && s.why != nil {
 		if why := s.why(); why != nil {
 			e.Cause = fmt.Sprintf("%v: %v", err, why)
 		}
 	}
 	return e
+}
+
+// away says whether the servers cannot be reached, or do not answer.
+func away(err error) bool {
+	for _, passes := range []error{zk.ErrNoServer, zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrSessionMoved, context.DeadlineExceeded} {
+		if errors.Is(err, passes) {
+			return true
+		}
+	}
+	return strings.Contains(err.Error(), codeNotReadOnly) || strings.Contains(err.Error(), codeThrottled)
 }
 
 const noServer = "no server answers; is it running, and is the address right?"
