@@ -39,12 +39,15 @@ var causes = []cause{
 	{rpctypes.ErrGRPCTimeout, "", false, "etcd has not answered in time; has the cluster a leader, and is its disk fast enough?"},
 	{rpctypes.ErrGRPCStopped, "", false, "this member is stopping"},
 	{nil, "raft proposal dropped", false, "the cluster has changed its leader meanwhile; try again"},
-	{nil, "authentication handshake failed", false, "there is no secure connection; see the certificates, and whether etcd speaks TLS at all"},
+	{nil, handshake, false, "there is no secure connection; see the certificates, and whether etcd speaks TLS at all"},
 	{nil, "transport: Error while dialing", false, "etcd cannot be reached; is it running, and are these its addresses?"},
 	{nil, errAgain.Error(), false, "the first answer was none; whether it was written is not known"},
 	{nil, "grpc: the client connection is closing", false, "the client is closed"},
 	{nil, "error reading server preface", false, "the connection ended before etcd had greeted; is it running, and does it want TLS?"},
 }
+
+// handshake is in the text of an error of TLS, which gRPC takes for one that passes.
+const handshake = "authentication handshake failed"
 
 const noLeader = "the cluster has no leader: too few of its members can reach each other"
 
@@ -84,6 +87,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 		text = "etcd has not answered in time"
 	}
 	e := &advice.Error{Where: "etcd: " + s.name, Advice: text, Err: err}
+	e.Away = status.Code(err) == codes.Unavailable && !strings.Contains(status.Convert(err).Message(), handshake)
 	if st, ok := status.FromError(err); ok {
 		e.Cause = st.Message()
 	}

@@ -19,6 +19,8 @@ func (s *Store) explain(err error) error {
 	}
 	// The server that was tried last, and the root.
 	e := &advice.Error{Where: "zookeeper: " + s.conn.Server() + s.root, Advice: s.advice(err), Err: err}
+	e.Away = e.Advice == noServer || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved) ||
+		strings.Contains(err.Error(), codeNotReadOnly) || strings.Contains(err.Error(), codeThrottled)
 	if e.Advice == noServer && s.why != nil {
 		if why := s.why(); why != nil {
 			e.Cause = fmt.Sprintf("%v: %v", err, why)
