@@ -168,14 +168,14 @@ func (o *service) again(ctx context.Context, next *plan, s *supply) error {
 }
 
 // gives reports whether the server gives ids now by a name that is to draw from a supply of the
-// next plan. A drawing without a name is that of any name.
+// next plan. A drawing without a name is that of any name that its plan has no drawing of.
 func (o *service) gives(next *plan, s *supply) bool {
 	for _, d := range next.drawings() {
 		if d.Key() != s.key {
 			continue
 		}
 		for _, had := range o.plan.drawings() {
-			if had.Name != d.Name && had.Name != "" && d.Name != "" {
+			if had.Name != d.Name && (had.Name != "" || o.plan.lists(d.Name)) && (d.Name != "" || next.lists(had.Name)) {
 				continue
 			}
 			if _, err := o.supplies[had.Key()].flow(); err == nil {
@@ -184,6 +184,11 @@ func (o *service) gives(next *plan, s *supply) bool {
 		}
 	}
 	return false
+}
+
+// lists reports whether the plan has a drawing of that name.
+func (p *plan) lists(name string) bool {
+	return slices.ContainsFunc(p.series, func(d *outlet) bool { return d.Name == name })
 }
 
 // fixed reports what cannot be changed while the server runs. A file that is not there
