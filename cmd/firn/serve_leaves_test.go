@@ -239,9 +239,11 @@ func TestServeCreatesNoEqualDocuments(t *testing.T) {
 	write(t, dir, "firn.yaml", head)
 	s := serve(t, dir)
 	firnOn(t, "sqlite:"+dir+"/ids.db", 0, "series", "create", "have", "--pattern", "H-{4}")
+	firnOn(t, "sqlite:"+dir+"/ids.db", 0, "series", "create", "count", "--kind", "sequence")
 	for _, bad := range []string{
 		equal,
 		"  bills: { kind: document, pattern: \"R-{4}\" }\n  have: { kind: document, pattern: \"H-{3}\" }\n", // which has another pattern
+		"  bills: { kind: document, pattern: \"R-{4}\" }\n  count: { kind: sequence, increment: 7 }\n",      // which has another increment
 	} {
 		before := len(s.log.String())
 		write(t, dir, "firn.yaml", head+bad)

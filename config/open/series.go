@@ -104,19 +104,26 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 }
 
 // CheckSeries returns the error that [OpenSeries] returns before it creates anything: the stores are
-// copies, the name is that of another counter, or the document has another pattern or zone. Creates
+// copies, the name is that of another counter, or the series was created with other settings. Creates
 // reports whether OpenSeries creates the counter. CheckSeries creates nothing.
 func CheckSeries(ctx context.Context, d *config.Series, stores []store.Store) (creates bool, err error) {
 	if err := checkStores(ctx, d, stores); err != nil {
 		return false, err
 	}
-	if creates, err = begins(ctx, d, stores); creates || err != nil || d.Kind != config.Document {
+	if creates, err = begins(ctx, d, stores); creates || err != nil || d.Across() {
 		return creates, err
 	}
-	if info, err := document.Show(ctx, stores[0], d.Name); err == nil {
-		return false, d.Options.Document.Agrees(info)
+	switch d.Kind { // what is missing OpenSeries says better, and creates nothing
+	case config.Document:
+		if info, err := document.Show(ctx, stores[0], d.Name); err == nil {
+			return false, d.Options.Document.Agrees(info)
+		}
+	case config.Sequence:
+		if info, err := sequence.Show(ctx, stores[0], d.Name); err == nil {
+			return false, d.Options.Sequence.Agrees(info)
+		}
 	}
-	return false, nil // OpenSeries says it better, and creates nothing
+	return false, nil
 }
 
 // numbers are the options of a series of numbers.
