@@ -368,3 +368,39 @@ func TestMayRepeatIsSaid(t *testing.T) {
 		t.Errorf("after a recovery: %+v %v", all, err)
 	}
 }
+
+// A recovery says above which text today continues, also where an earlier recovery did not reach today.
+func TestRecoverAgainDaysLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		o := &document.Options{Pattern: "R-{yyyyMMdd}-{6}", Zone: "UTC"}
+		begun := func() string {
+			t.Helper()
+			s, err := document.Open(t.Context(), st, "invoice", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			n, err := s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n.Text
+		}
+		begun()
+		for range 2 {
+			time.Sleep(72 * time.Hour)
+			done, err := document.Recover(t.Context(), st, 100, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			today := time.Now().UTC().Format("R-20060102-")
+			if done[0].Text != today+"000100" || len(done[0].Texts) != 1 {
+				t.Errorf("%+v", done[0])
+			}
+			if text := begun(); text != today+"000101" {
+				t.Error(text)
+			}
+		}
+	})
+}

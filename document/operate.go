@@ -80,7 +80,7 @@ func infosAs(list []store.Record, change func(name string, def dated.Definition)
 			period = ""
 		}
 		// By key, so the last stays.
-		info.Period, info.Count = period, defs[i].RaisedTo(c, true, period).Count
+		info.Period, info.Count = period, defs[i].RaisedTo(c, rec.Version != "", period).Count
 		if p, err := ParsePattern(info.Pattern); err == nil && info.Count > 0 {
 			info.counted(p.number(period, min(info.Count, p.max)))
 		}

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"maps"
-	"net"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/trouble"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -113,15 +112,8 @@ func mayPass(err error) bool {
 	if errors.As(err, &says) {
 		return says.Retryable()
 	}
-	var of interface{ Unreachable() bool }
-	if errors.As(err, &of) && of.Unreachable() {
-		return true
-	}
-	var network *net.OpError
-	if errors.As(err, &network) {
-		return network.Op != "remote error" // of TLS: the server wants another certificate, or none
-	}
-	return errors.As(err, new(*net.DNSError)) || errors.Is(err, context.DeadlineExceeded)
+	var store interface{ Unreachable() bool }
+	return errors.As(err, &store) && store.Unreachable() || trouble.Passes(err)
 }
 
 // orNone is a list that JSON shows as [] where it is empty.

@@ -216,3 +216,41 @@ func TestServeReloadWhileTheStoreIsAway(t *testing.T) {
 	}
 	s.stop()
 }
+
+// Two documents that could give the same texts are not both created, though a server opens them at the
+// same time: as by firn series create, the second is refused.
+func TestServeCreatesNoEqualDocuments(t *testing.T) {
+	const equal = "  bills: { kind: document, pattern: \"R-{4}\" }\n  rechnung: { kind: document, pattern: \"R-{4}\" }\n"
+	const head = "store: sqlite:ids.db\nseries:\n  photo: { kind: flake }\n"
+	const refused = "with pattern R-{4} could repeat texts of series"
+	for range 5 {
+		dir := t.TempDir()
+		write(t, dir, "firn.yaml", head+equal)
+		p := serving(t, dir)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(10*time.Second, func() { p.Process.Kill() })
+		if code := p.code(t); code != 1 || !strings.Contains(p.log.String(), refused) {
+			t.Fatalf("exit code %d: %s", code, p.log)
+		}
+	}
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", head)
+	s := serve(t, dir)
+	firnOn(t, "sqlite:"+dir+"/ids.db", 0, "series", "create", "have", "--pattern", "H-{4}")
+	firnOn(t, "sqlite:"+dir+"/ids.db", 0, "series", "create", "count", "--kind", "sequence")
+	for _, bad := range []string{
+		equal,
+		"  bills: { kind: document, pattern: \"R-{4}\" }\n  have: { kind: document, pattern: \"H-{3}\" }\n", // which has another pattern
+		"  bills: { kind: document, pattern: \"R-{4}\" }\n  count: { kind: sequence, increment: 7 }\n",      // which has another increment
+	} {
+		before := len(s.log.String())
+		write(t, dir, "firn.yaml", head+bad)
+		s.reload(notReloaded)
+		if text := s.log.String()[before:]; strings.Contains(text, "created a new counter") {
+			t.Errorf("a reload that is refused has created a counter:\n%s", text)
+		}
+	}
+	s.stop()
+}

@@ -61,3 +61,25 @@ func TestServeKeepsGivingWhereIdsStartLater(t *testing.T) {
 	}
 	s.stop()
 }
+
+// The same of a server of any name: a counter that gives numbers does not draw from the pool.
+func TestServeOfAnyNameReloadsWhileIdsStartLater(t *testing.T) {
+	dir := emptyHome(t)
+	config := func(workers string) {
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\npools: { default: { workers: "+workers+" } }\n")
+	}
+	config("0-31")
+	other := write(t, dir, "store.yaml", "store: sqlite:ids.db\n")
+	mustAll(t, "pool ensure default", "series create orders --new --kind sequence --config "+other)
+	s := serve(t, dir)
+	if code, text := s.do("POST", "/v1/series/orders/next", ""); code != 200 {
+		t.Errorf("%d %s", code, text)
+	}
+	mustAll(t, "pool set default --workers 0-63 --config "+other)
+	config("0-63")
+	s.reload(reloaded)
+	if text := s.log.String(); strings.Contains(text, notReloaded) {
+		t.Error(text)
+	}
+	s.stop()
+}

@@ -53,3 +53,21 @@ func TestShardsReopenOlder(t *testing.T) {
 		t.Errorf("it does not ask about that:\n%s", errs)
 	}
 }
+
+// TestShardsReopenOlderCopy: the same of a backup that was taken while the shard was away, and its copy on the server
+// was not dropped yet. The copy lacks what was written since to either server.
+func TestShardsReopenOlderCopy(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	a, b := addresses[0], addresses[1]
+	onDatabase(t, b, `SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET state = 'moved', moved_to = 'a', term = 1, attempt = 'w' WHERE shard = 0;
+		SELECT firn.make_mark('insta0'); INSERT INTO insta0.firn_mark VALUES (1, 'w', 'a', 0, '{}')`)
+	onDatabase(t, a, lettingGo+"; DROP SCHEMA insta0 CASCADE")
+	said, errs, _ := called(t, append(strings.Fields("shard reopen b --shards 0 --dry-run"), flags...)...)
+	if !strings.Contains(errs, "on a it is written that b had shard 0 at a later term than b knows") {
+		t.Errorf("%s%s", said, errs)
+	}
+	if _, errs, _ = called(t, append(strings.Fields("shard reopen b --shards 0"), flags...)...); !strings.Contains(errs, "rows that were written to shard 0 on b since are lost") {
+		t.Errorf("it does not ask about that:\n%s", errs)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/firn-id/firn/config"
@@ -32,6 +33,10 @@ type Options struct {
 	// first pool, and each counter that it lacks.
 	Existing bool
 	About    int64 // how many numbers will be drawn: no more are in hand; 0: that is not known
+
+	// Beginning is held while a counter is created. Of two documents that are created at the same
+	// time neither sees that the other could give the same texts. Nil: no other is opened meanwhile.
+	Beginning sync.Locker
 }
 
 // A Series is a series that is open: of lease, numbers and texts one is set, by its kind.
@@ -71,6 +76,10 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 	if err != nil {
 		return nil, err
 	}
+	if began && o.Beginning != nil {
+		o.Beginning.Lock()
+		defer o.Beginning.Unlock()
+	}
 	s := &Series{Began: began}
 	switch d.Kind {
 	case config.Flake:
@@ -95,13 +104,26 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 }
 
 // CheckSeries returns the error that [OpenSeries] returns before it creates anything: the stores are
-// copies, or the name is that of another counter. It creates nothing.
-func CheckSeries(ctx context.Context, d *config.Series, stores []store.Store) error {
+// copies, the name is that of another counter, or the series was created with other settings. Creates
+// reports whether OpenSeries creates the counter. CheckSeries creates nothing.
+func CheckSeries(ctx context.Context, d *config.Series, stores []store.Store) (creates bool, err error) {
 	if err := checkStores(ctx, d, stores); err != nil {
-		return err
+		return false, err
 	}
-	_, err := begins(ctx, d, stores)
-	return err
+	if creates, err = begins(ctx, d, stores); creates || err != nil || d.Across() {
+		return creates, err
+	}
+	switch d.Kind { // what is missing OpenSeries says better, and creates nothing
+	case config.Document:
+		if info, err := document.Show(ctx, stores[0], d.Name); err == nil {
+			return false, d.Options.Document.Agrees(info)
+		}
+	case config.Sequence:
+		if info, err := sequence.Show(ctx, stores[0], d.Name); err == nil {
+			return false, d.Options.Sequence.Agrees(info)
+		}
+	}
+	return false, nil
 }
 
 // numbers are the options of a series of numbers.

@@ -17,6 +17,10 @@ var postgres = map[string]string{
 	"57P03": "the server is starting up or shutting down; wait until it answers (pg_isready), then try again. If it does not: its log says why",
 }
 
+// passing are the SQLSTATEs of what passes by itself: what others did or do at the same time, too many
+// connections, a server that starts or ends.
+var passing = []string{"40001", "40P01", "53300", "57P01", "57P02", "57P03"}
+
 // State is the SQLSTATE that a PostgreSQL server has answered, or "". The errors of pgx and of
 // lib/pq have it.
 func State(err error) string {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 )
 
@@ -37,9 +38,27 @@ func Unreachable(err error, lost bool) string {
 		return "the server has not answered in time"
 	case errors.Is(err, context.Canceled):
 		return ""
-	case lost, errors.Is(err, driver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case lost, isLost(err):
 		return "the connection was lost"
 	}
 	return ""
+}
+
+// isLost reports whether a connection to a server was there, and has ended.
+func isLost(err error) bool {
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// Passes reports whether an error of a server, or of the way to it, may pass though nobody changes anything.
+func Passes(err error) bool {
+	if state := State(err); state != "" {
+		return slices.Contains(passing, state)
+	}
+	var network *net.OpError
+	if errors.As(err, &network) {
+		// Of TLS: the server wants another certificate, or none.
+		return network.Op != "remote error" && (network.Op != "listen" || errors.Is(err, syscall.EADDRINUSE))
+	}
+	return errors.As(err, new(*net.DNSError)) || errors.Is(err, context.DeadlineExceeded) || isLost(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"syscall"
 	"testing"
@@ -33,6 +34,33 @@ func TestPostgreSQL(t *testing.T) {
 	} {
 		if got := PostgreSQL(tt.err); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}
+
+// TestPasses: what somebody has to do something about does not pass.
+func TestPasses(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{refusal("57P03"), true},
+		{fmt.Errorf("%w, %w", dial, refusal("53300")), true},
+		{fmt.Errorf("%w, %w", dial, refusal("28P01")), false},
+		{refusal("42501"), false},
+		{dial, true},
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), true},
+		{&net.DNSError{}, true},
+		{context.DeadlineExceeded, true},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, false},
+		{&net.OpError{Op: "listen", Err: syscall.EADDRINUSE}, true},
+		{&net.OpError{Op: "listen", Err: syscall.EADDRNOTAVAIL}, false},
+		{&net.OpError{Op: "listen", Err: syscall.EACCES}, false},
+		{errors.New("something else"), false},
+	} {
+		if got := Passes(tt.err); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.err, got, tt.want)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, o open.Options)
 		}
 		users, stores = append(users, u), append(stores, u.watched())
 	}
-	o.Hostname = d.hostname
+	o.Hostname, o.Beginning = d.hostname, &shared.beginning
 	series, err := open.OpenSeries(ctx, d.Series, stores, &o)
 	if err != nil {
 		return nil, err
@@ -104,13 +104,13 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, o open.Options)
 }
 
 // mayOpen returns the error of opening a counter, as far as it is known before the counter is
-// created. It creates nothing.
-func (d *outlet) mayOpen(ctx context.Context, shared *sharedStores) error {
+// created, and whether opening it creates it. It creates nothing.
+func (d *outlet) mayOpen(ctx context.Context, shared *sharedStores) (creates bool, err error) {
 	var stores []store.Store
 	for _, url := range d.URLs {
 		u, err := shared.enterMaking(ctx, url, nil)
 		if err != nil {
-			return whichstore.At(d.Series, url, err)
+			return false, whichstore.At(d.Series, url, err)
 		}
 		defer shared.leave(u)
 		stores = append(stores, u.watched())

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/server"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -75,21 +77,28 @@ func (o *service) reload(ctx context.Context, told bool) error {
 func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) error {
 	begin := func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, next, s)) }
 	var documents, sequences []*supply
+	creates := make(map[*supply]*atomic.Bool)
 	for _, s := range fresh {
 		switch {
 		case s.existing:
 		case s.drawing.Kind == config.Document:
-			documents = append(documents, s)
+			documents, creates[s] = append(documents, s), new(atomic.Bool)
 		case s.drawing.Kind == config.Sequence:
-			sequences = append(sequences, s)
+			sequences, creates[s] = append(sequences, s), new(atomic.Bool)
 		}
 	}
 	err := beginAll(ctx, fresh, func(s *supply) error {
-		if slices.Contains(documents, s) || slices.Contains(sequences, s) {
-			return o.plan.leaves(s.drawing, s.drawing.mayOpen(ctx, o.stores))
+		if news := creates[s]; news != nil {
+			made, err := s.drawing.mayOpen(ctx, o.stores)
+			news.Store(made)
+			return o.plan.leaves(s.drawing, err)
 		}
 		return begin(s)
 	})
+	if err == nil {
+		documents := slices.DeleteFunc(slices.Clone(documents), func(s *supply) bool { return !creates[s].Load() })
+		err = overlap(documents)
+	}
 	if err == nil {
 		err = beginAll(ctx, documents, begin)
 	}
@@ -97,6 +106,26 @@ func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) e
 		err = beginAll(ctx, sequences, begin)
 	}
 	return err
+}
+
+// overlap returns the error of the first of these documents, all of which are to be created, that could
+// give texts of one before it in the same store.
+func overlap(documents []*supply) error {
+	for i, s := range documents {
+		d := s.drawing
+		p, err := document.ParsePattern(d.Options.Document.Pattern)
+		if err != nil {
+			return &SeriesError{d.Series, err}
+		}
+		for _, before := range documents[:i] {
+			had := before.drawing
+			q, err := document.ParsePattern(had.Options.Document.Pattern)
+			if err == nil && p.Overlaps(q) && d.storeText() == had.storeText() {
+				return &SeriesError{d.Series, &document.OverlapError{Series: d.Name, Pattern: d.Options.Document.Pattern, Others: []string{had.Name}, OtherPattern: had.Options.Document.Pattern}}
+			}
+		}
+	}
+	return nil
 }
 
 // planAgain reads the settings anew. It opens no store.
@@ -139,14 +168,14 @@ func (o *service) again(ctx context.Context, next *plan, s *supply) error {
 }
 
 // gives reports whether the server gives ids now by a name that is to draw from a supply of the
-// next plan. A drawing without a name is that of any name.
+// next plan. A drawing without a name is that of any name that its plan has no drawing of.
 func (o *service) gives(next *plan, s *supply) bool {
 	for _, d := range next.drawings() {
 		if d.Key() != s.key {
 			continue
 		}
 		for _, had := range o.plan.drawings() {
-			if had.Name != d.Name && had.Name != "" && d.Name != "" {
+			if had.Name != d.Name && (had.Name != "" || o.plan.lists(d.Name)) && (d.Name != "" || next.lists(had.Name)) {
 				continue
 			}
 			if _, err := o.supplies[had.Key()].flow(); err == nil {
@@ -155,6 +184,11 @@ func (o *service) gives(next *plan, s *supply) bool {
 		}
 	}
 	return false
+}
+
+// lists reports whether the plan has a drawing of that name.
+func (p *plan) lists(name string) bool {
+	return slices.ContainsFunc(p.series, func(d *outlet) bool { return d.Name == name })
 }
 
 // fixed reports what cannot be changed while the server runs. A file that is not there

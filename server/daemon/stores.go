@@ -25,6 +25,8 @@ type sharedStores struct {
 	mu     sync.Mutex // of the rest, and of users
 	byURL  map[string]*sharedStore
 	made   open.OnMade // nil: no file is made
+
+	beginning sync.Mutex // held while a counter is created
 }
 
 // A sharedStore is a store that series of a server draw from. Where one of them finds that

@@ -48,7 +48,8 @@ func (r *Reopening) Forgotten() (f Forgotten) {
 }
 
 // forgets reports whether a server whose row is this had the shard since, by the row of another server, which was told
-// that it opens the shard, or let the shard go to it. A shard that is on its way to it has not been there yet.
+// that it opens the shard, or let the shard go to it. A shard that is on its way to it has not been there yet, unless
+// the other server has dropped its copy since.
 func forgets(row, other topology.Row) bool {
-	return row.Shard == other.Shard && row.Term < other.Term && (other.Told || row.State != topology.StateMoved)
+	return row.Shard == other.Shard && row.Term < other.Term && (other.Told || other.Dropped || row.State != topology.StateMoved)
 }

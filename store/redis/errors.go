@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -40,6 +41,9 @@ var causes = []cause{
 	{"FIRNGONE", "all records were removed or renamed in the middle of a list; try again"},
 	{"ERR max number of clients", "the server has no connection left; raise maxclients"},
 }
+
+// passing are the causes of errors that pass by themselves.
+var passing = []string{"MASTERDOWN", "LOADING", "CLUSTERDOWN", "TRYAGAIN", "BUSY", "ERR max number of clients"}
 
 // errRing: whoever does not reach the server that has the key takes another, which
 // has none of the records, while the rest go on with the first.
@@ -77,11 +81,11 @@ func (s *Store) explain(err error) error {
 	if err == nil || advice.Done(err) {
 		return err
 	}
-	text := ""
+	text, away := "", false
 	var op *net.OpError
 	var timeout net.Error
 	if c, ok := find(err); ok {
-		text = c.advice
+		text, away = c.advice, slices.Contains(passing, c.prefix)
 	} else {
 		switch {
 		case errors.Is(err, context.Canceled):
@@ -99,7 +103,7 @@ func (s *Store) explain(err error) error {
 			text = "the server has closed the connection; if it wants TLS, the client must speak it"
 		}
 	}
-	return &advice.Error{Where: "redis: key " + s.key, Advice: text, Err: err}
+	return &advice.Error{Where: "redis: key " + s.key, Advice: text, Err: err, Away: away}
 }
 
 func (s *Store) errorf(format string, args ...any) error {

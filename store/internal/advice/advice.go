@@ -16,7 +16,7 @@ type Error struct {
 	Err    error
 	Cause  string // of Err, where that says it badly; empty means its own text
 	Denied bool   // the user lacks a right: the error is store.ErrDenied
-	Away   bool   // the store cannot be reached, or does not answer: it may be there later
+	Away   bool   // the server cannot be reached or does not serve for now, which Err does not say in a way that all know
 }
 
 func (e *Error) Error() string {
@@ -35,7 +35,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // SaysWhatToDo reports whether the error says what to do, and not only what is wrong.
 func (e *Error) SaysWhatToDo() bool { return strings.Contains(e.Advice, ";") }
 
-// Unreachable reports whether the store cannot be reached, or does not answer.
+// Unreachable reports whether the server cannot be reached, or does not serve for now.
 func (e *Error) Unreachable() bool { return e.Away }
 
 // Is reports that a user who lacks a right is denied.
