@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -178,7 +179,7 @@ func (o *service) again(ctx context.Context, next *plan, s *supply) error {
 	case !o.gives(next, s):
 		return s.await(ctx, o.stores, o.openedLate)
 	}
-	return s.try(ctx, o.stores)
+	return s.relieve(ctx, o.stores, o.newer)
 }
 
 // gives reports whether the server gives ids now by a name that is to draw from a supply of the
@@ -259,7 +260,21 @@ func (o *service) toldCounters(before []*outlet) {
 	o.log.Info("new counters were found in the store", "counters", found, "series", len(o.plan.series))
 }
 
-// told logs what came of a reload.
+// came logs what came of a reload: one that a signal asked for, or one that found counters beside those
+// that were served before.
+func (o *service) came(err error, signalled bool, before []*outlet) {
+	switch {
+	case errors.Is(err, errUnlisted):
+	case errors.Is(err, errNewer):
+		o.log.Info("the wait has ended, and everything is as it was; the settings are read again")
+	case err == nil && !signalled:
+		o.toldCounters(before)
+	default:
+		o.told(err)
+	}
+}
+
+// told logs what came of a reload that a signal asked for, or that failed.
 func (o *service) told(err error) {
 	if err == nil {
 		o.log.Info("reloaded", "config", o.plan.config, "series", len(o.plan.series), "tokens", len(o.plan.options.Tokens))
