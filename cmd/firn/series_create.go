@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -116,6 +118,9 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 	if err := s.strangeFlag(name, d.Kind); err != nil {
 		return nil, err
 	}
+	if err := d.onlyDocuments(); err != nil {
+		return nil, err
+	}
 	if err := s.Counted(d.Series, one, nil); err != nil {
 		return nil, err
 	}
@@ -129,6 +134,25 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 		}
 	}
 	return d, d.Check()
+}
+
+// onlyDocuments refuses flags that say something of texts, where the series has none.
+func (d *drawing) onlyDocuments() error {
+	if d.Kind == config.Document {
+		return nil
+	}
+	what := seriesText(d.Name, d.Kind)
+	if f := d.hints.cmd.Flags().Lookup("after"); saidBy(f) {
+		first := "--first N, with N above every number in use"
+		if n, err := strconv.ParseInt(f.Value.String(), 10, 64); err == nil && n > 0 && n < math.MaxInt64 {
+			first = fmt.Sprintf("--first %d", n+1)
+		}
+		return ui.Bad("--after is for series of kind %s, and %s", config.Document, what).Hint("to continue above the last number: %s", first)
+	}
+	if saidBy(d.hints.cmd.Flags().Lookup("may-repeat")) {
+		return ui.Bad("--may-repeat is for series of kind %s, and %s", config.Document, what)
+	}
+	return nil
 }
 
 // kindToCreate is the kind of firn.yaml, or of the flags.
@@ -155,8 +179,12 @@ func (s *settings) kindToCreate(name string, one *config.Written) (string, error
 	case pattern:
 		return config.Document, nil
 	}
-	return "", ui.Bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name).
-		Hint("for numbers: firn series create %s --kind sequence; for texts: firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name), phrase.ShellWord(name))
+	f := ui.Bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name)
+	texts := fmt.Sprintf("firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name))
+	if saidBy(s.cmd.Flags().Lookup("after")) {
+		return "", f.Hint("for texts, with your pattern and zone: %s", texts)
+	}
+	return "", f.Hint("for numbers: firn series create %s --kind sequence; for texts, with your pattern and zone: %s", phrase.ShellWord(name), texts)
 }
 
 // exists reports whether an error says that the series is there already.
