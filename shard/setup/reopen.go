@@ -85,7 +85,7 @@ func PlanReopen(server string, views map[string]*topology.View, away, gone []str
 	}
 	for _, name := range slices.Concat(away, m.Missing) {
 		if !slices.Contains(gone, name) {
-			return nil, &AwayError{server, name}
+			return nil, &AwayError{server, name, unlisted(name, server, views)}
 		}
 	}
 	r := &Reopening{Server: server, terms: make(map[int64]int64), compared: make(map[copyOf]check.Comparison), system: v.System, timeline: v.Timeline}
@@ -105,12 +105,22 @@ func PlanReopen(server string, views map[string]*topology.View, away, gone []str
 				r.Told = append(r.Told, *told)
 			}
 		} else if to := row.MovedTo; row.State == topology.StateMoved && views[to] == nil && !slices.Contains(gone, to) {
-			return nil, &AwayError{server, to} // it may be none of the cluster any more, and have the shard
+			return nil, &AwayError{server, to, false} // it may be none of the cluster any more, and have the shard
 		} else {
 			r.Shards, r.Closed = append(r.Shards, row), append(r.Closed, closed...)
 		}
 	}
 	return r, nil
+}
+
+// unlisted says whether only the server that is to be reopened has another one in its list.
+func unlisted(name, server string, views map[string]*topology.View) bool {
+	for other, v := range views {
+		if other != server && slices.Contains(v.Servers, name) {
+			return false
+		}
+	}
+	return len(views) > 1
 }
 
 // closedFor are the servers that serve a shard besides one that is to open it.
