@@ -211,7 +211,7 @@ func (h hinter) outage(to *cobra.Command, args string) (outage time.Duration, fl
 
 // repeatable are flags, besides those of a pool and of a series, without which a command is
 // about something else.
-var repeatable = []string{"config", "store", "pool", "server", "address", "db", "shard", "may-repeat", "resp", "http", "admin", "names"}
+var repeatable = []string{"config", "store", "pool", "server", "address", "db", "shard", "may-repeat", "after", "resp", "http", "admin", "names"}
 
 // repeats reports whether a hint's command is to have a flag that was given to this one.
 // What a person claims or confirms is not repeated.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -116,6 +118,9 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 	if err := s.strangeFlag(name, d.Kind); err != nil {
 		return nil, err
 	}
+	if err := d.onlyDocuments(); err != nil {
+		return nil, err
+	}
 	if err := s.Counted(d.Series, one, nil); err != nil {
 		return nil, err
 	}
@@ -129,6 +134,25 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 		}
 	}
 	return d, d.Check()
+}
+
+// onlyDocuments refuses flags that say something of texts, where the series has none.
+func (d *drawing) onlyDocuments() error {
+	if d.Kind == config.Document {
+		return nil
+	}
+	what := seriesText(d.Name, d.Kind)
+	if f := d.hints.cmd.Flags().Lookup("after"); saidBy(f) {
+		first := "--first N, with N above every number in use"
+		if n, err := strconv.ParseInt(f.Value.String(), 10, 64); err == nil && n > 0 && n < math.MaxInt64 {
+			first = fmt.Sprintf("--first %d", n+1)
+		}
+		return ui.Bad("--after is for series of kind %s, and %s", config.Document, what).Hint("to continue above the last number: %s", first)
+	}
+	if saidBy(d.hints.cmd.Flags().Lookup("may-repeat")) {
+		return ui.Bad("--may-repeat is for series of kind %s, and %s", config.Document, what)
+	}
+	return nil
 }
 
 // kindToCreate is the kind of firn.yaml, or of the flags.
@@ -155,8 +179,12 @@ func (s *settings) kindToCreate(name string, one *config.Written) (string, error
 	case pattern:
 		return config.Document, nil
 	}
-	return "", ui.Bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name).
-		Hint("for numbers: firn series create %s --kind sequence; for texts: firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name), phrase.ShellWord(name))
+	f := ui.Bad("of which kind is series %s? --kind is missing, and firn.yaml does not list the series", name)
+	texts := fmt.Sprintf("firn series create %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", phrase.ShellWord(name))
+	if saidBy(s.cmd.Flags().Lookup("after")) {
+		return "", f.Hint("for texts, with your pattern and zone: %s", texts)
+	}
+	return "", f.Hint("for numbers: firn series create %s --kind sequence; for texts, with your pattern and zone: %s", phrase.ShellWord(name), texts)
 }
 
 // exists reports whether an error says that the series is there already.
@@ -257,9 +285,11 @@ func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 func (d *drawing) thereAlready(err error) error {
 	var document *document.ExistsError
 	if !errors.As(err, &document) || document.Info.Pattern == d.Options.Document.Pattern {
-		return seriesExists(fmt.Sprintf("the %s %s is", d.Kind, d.Name), "firn series show "+phrase.ShellWord(d.Name))
+		text := fmt.Sprintf("the %s %s is there already", d.Kind, d.Name)
+		return seriesExists(ui.Rename(text, err), "firn series show "+phrase.ShellWord(d.Name))
 	}
-	f := ui.Failed("the document %s is there already, with the pattern %s, not %s", d.Name, document.Info.Pattern, d.Options.Document.Pattern)
+	text := fmt.Sprintf("the document %s is there already, with the pattern %s, not %s", d.Name, document.Info.Pattern, d.Options.Document.Pattern)
+	f := ui.Failed("%w", ui.Rename(text, err))
 	if d.Listed {
 		f.Hint("to draw from it: write pattern: %q for %s in firn.yaml", document.Info.Pattern, d.Name)
 	} else {
@@ -270,8 +300,8 @@ func (d *drawing) thereAlready(err error) error {
 
 // seriesExists is the error of creating a series that is there, be it as it is to be: a
 // create that may be repeated ends up in the step that starts a program.
-func seriesExists(what, show string) error {
-	return ui.Failed("%s there already", what).Hint("to see it: %s", show).
+func seriesExists(err error, show string) error {
+	return ui.Failed("%w", err).Hint("to see it: %s", show).
 		Hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 }
 
@@ -313,7 +343,7 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	case counters == 0:
 		return ui.Bad("%s lists no series that counts", s.File.Path).Hint("to create one series: firn series create NAME --kind sequence")
 	case len(missing) == 0:
-		return seriesExists(fmt.Sprintf("all %d series of %s that count are", counters, s.File.Path), "firn series ls")
+		return seriesExists(fmt.Errorf("all %d series of %s that count are there already", counters, s.File.Path), "firn series ls")
 	}
 	for _, d := range missing {
 		if err := d.create(cmd); err != nil {

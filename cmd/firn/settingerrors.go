@@ -117,7 +117,7 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 		if cmd != nil {
 			path = cmd.CommandPath()
 		}
-		return f.Hint("with the pattern of this document: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", path, phrase.ShellWord(pattern.Series))
+		return f.Hint("with your pattern and zone: %s %s --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh", path, phrase.ShellWord(pattern.Series))
 	case errors.As(err, &there):
 		return otherKindHints(f, there)
 	case errors.As(err, &keys):
