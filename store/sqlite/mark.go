@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"sync"
 )
 
 // The mark is how many writes of the database were acknowledged, as the sidecar's last line
@@ -33,8 +34,17 @@ func parseMark(line []byte) int64 {
 	return writes
 }
 
-// raiseMark writes the mark if it says less.
-func (at location) raiseMark(writes int64) error {
+// A noted mark is the last one that this process has read or written, and the sidecar that it stands in.
+type noted struct {
+	mu     sync.Mutex
+	in     identity
+	writes int64
+}
+
+// raiseMark writes the mark if it says less. It leaves alone a sidecar that was written anew with a lower mark: an
+// earlier state of the database was accepted since, which lacks the writes of this process.
+func (s *Store) raiseMark(writes int64) error {
+	at := s.at
 	f, err := os.OpenFile(at.sidecar(), os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -48,7 +58,18 @@ func (at location) raiseMark(writes int64) error {
 	if _, err := f.ReadAt(line, place); err != nil || place <= 0 || line[0] != 'w' {
 		return fmt.Errorf("%s has no mark: %w", at.sidecar(), err)
 	}
-	if parseMark(line) >= writes {
+	in, err := identify(at.sidecar())
+	if err != nil {
+		return err
+	}
+	said := parseMark(line)
+	s.noted.mu.Lock()
+	defer s.noted.mu.Unlock()
+	if said < s.noted.writes && !in.same(s.noted.in) {
+		return nil
+	}
+	s.noted.in, s.noted.writes = in, max(said, writes)
+	if said >= writes {
 		return nil
 	}
 	_, err = f.WriteAt([]byte(formatMark(writes)), place)
@@ -58,7 +79,7 @@ func (at location) raiseMark(writes int64) error {
 // acknowledged notes that the database has made so many writes.
 func (s *Store) acknowledged(writes int64) {
 	s.sawWrites(writes)
-	err := s.at.raiseMark(writes) // else as well as it goes: a lower mark only notices less
+	err := s.raiseMark(writes) // else as well as it goes: a lower mark only notices less
 	s.unnoted.Store(errors.Is(err, os.ErrPermission))
 }
 
@@ -68,7 +89,7 @@ func (s *Store) noteAgain() error {
 	if !s.unnoted.Load() {
 		return nil
 	}
-	if err := s.at.raiseMark(s.writes.Load()); errors.Is(err, os.ErrPermission) {
+	if err := s.raiseMark(s.writes.Load()); errors.Is(err, os.ErrPermission) {
 		return err
 	}
 	s.unnoted.Store(false)

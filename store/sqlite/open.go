@@ -112,6 +112,10 @@ func (s *Store) settle(ctx context.Context) error {
 	if err := at.compare(side, s.id); err != nil {
 		return err
 	}
+	if s.noted.in, err = identify(at.sidecar()); err != nil {
+		return err
+	}
+	s.noted.writes = side.writes
 	if err := s.compareWrites(ctx, side.writes); err != nil {
 		return err
 	}

@@ -63,6 +63,7 @@ type Store struct {
 
 	forgot atomic.Pointer[store.ForgotError]
 	writes atomic.Int64 // that the file was seen to have made
+	noted  noted
 
 	unnoted atomic.Bool // the last write could not be noted in the sidecar
 
