@@ -58,6 +58,7 @@ var errorFacts = []func(error) facts{
 	factsIf("series-ended", func(e *document.EndError) facts { return facts{"series": e.Series} }),
 	factsIf("series-may-be-lost", func(e *sequence.LostError) facts { return facts{"series": e.Name} }),
 	factsIf("series-may-be-lost", func(e *document.LostError) facts { return facts{"series": e.Series} }),
+	factsIf("series-may-be-lost", func(e *document.InstanceError) facts { return facts{"series": e.Series} }),
 	factsIf("series-may-be-lost", func(e *countername.LostNameError) facts { return facts{"series": e.Name} }),
 	factsIf("store-forgot", func(e *store.ForgotError) facts { return facts{"store": e.Store} }),
 	factsIf("store-is-a-copy", func(e *store.OtherStoreError) facts { return facts{"this_store": e.Have, "other_store": e.Want} }),

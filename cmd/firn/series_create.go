@@ -285,9 +285,11 @@ func (d *drawing) mayBegin(ctx context.Context, stores []store.Store) error {
 func (d *drawing) thereAlready(err error) error {
 	var document *document.ExistsError
 	if !errors.As(err, &document) || document.Info.Pattern == d.Options.Document.Pattern {
-		return seriesExists(fmt.Sprintf("the %s %s is", d.Kind, d.Name), "firn series show "+phrase.ShellWord(d.Name))
+		text := fmt.Sprintf("the %s %s is there already", d.Kind, d.Name)
+		return seriesExists(ui.Rename(text, err), "firn series show "+phrase.ShellWord(d.Name))
 	}
-	f := ui.Failed("the document %s is there already, with the pattern %s, not %s", d.Name, document.Info.Pattern, d.Options.Document.Pattern)
+	text := fmt.Sprintf("the document %s is there already, with the pattern %s, not %s", d.Name, document.Info.Pattern, d.Options.Document.Pattern)
+	f := ui.Failed("%w", ui.Rename(text, err))
 	if d.Listed {
 		f.Hint("to draw from it: write pattern: %q for %s in firn.yaml", document.Info.Pattern, d.Name)
 	} else {
@@ -298,8 +300,8 @@ func (d *drawing) thereAlready(err error) error {
 
 // seriesExists is the error of creating a series that is there, be it as it is to be: a
 // create that may be repeated ends up in the step that starts a program.
-func seriesExists(what, show string) error {
-	return ui.Failed("%s there already", what).Hint("to see it: %s", show).
+func seriesExists(err error, show string) error {
+	return ui.Failed("%w", err).Hint("to see it: %s", show).
 		Hint("a counter is created in the step that creates the database. A step that starts a program creates none: after the store was lost it would begin again at its first number, and repeat all that was given out. It may check instead: firn doctor, whose exit code is 3 where the store does not have a counter of firn.yaml")
 }
 
@@ -341,7 +343,7 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	case counters == 0:
 		return ui.Bad("%s lists no series that counts", s.File.Path).Hint("to create one series: firn series create NAME --kind sequence")
 	case len(missing) == 0:
-		return seriesExists(fmt.Sprintf("all %d series of %s that count are", counters, s.File.Path), "firn series ls")
+		return seriesExists(fmt.Errorf("all %d series of %s that count are there already", counters, s.File.Path), "firn series ls")
 	}
 	for _, d := range missing {
 		if err := d.create(cmd); err != nil {

@@ -67,10 +67,15 @@ func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
 	if err := onlyFor(cmd, d, config.Sequence, "firn series set %s --pattern PATTERN", "cache"); err != nil {
 		return err
 	}
-	if _, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Document.Pattern, d.Options.Document.Zone); err != nil {
+	info, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Document.Pattern, d.Options.Document.Zone)
+	if err != nil {
 		return d.explain(err)
 	}
-	return d.tell(cmd, st, "document %s has the pattern %s\n", d.Name, d.Options.Document.Pattern)
+	zone := ""
+	if info.Zone != "" {
+		zone = " and the zone " + info.Zone
+	}
+	return d.tell(cmd, st, "document %s has the pattern %s%s\n", d.Name, info.Pattern, zone)
 }
 
 // onlyFor refuses flags that are for series of another kind, with the command that there is.

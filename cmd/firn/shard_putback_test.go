@@ -84,5 +84,5 @@ func TestShardsPutBackTwice(t *testing.T) {
 	putBack(newer)
 	const lost = "on a it is written that b had shards 0,2,3 at a later term than b knows: "
 	wants("reopen b --dry-run", []string{lost}, nil)
-	wants("reopen b", []string{lost, "rows that were written to shards 0,2,3 on b since are lost. Is there no newer backup and no standby of b?"}, nil)
+	wants("reopen b", []string{lost, "rows that were written to shards 0,2,3 since, on b or another server, are lost. Is there no newer backup and no standby of b?"}, nil)
 }

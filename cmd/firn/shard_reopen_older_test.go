@@ -46,10 +46,10 @@ func TestShardsReopenOlder(t *testing.T) {
 	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET term = 1 WHERE shard = 0")
 	onDatabase(t, a, lettingGo+"; DROP SCHEMA insta0 CASCADE")
 	said, errs, _ := called(t, append(strings.Fields("shard reopen b --shards 0 --dry-run"), flags...)...)
-	if !strings.Contains(errs, "on a it is written that b had shard 0 at a later term than b knows") || !strings.Contains(errs, "rows that were written to shard 0 on b since are not there") {
+	if !strings.Contains(errs, "on a it is written that b had shard 0 at a later term than b knows") || !strings.Contains(errs, "rows that were written to shard 0 since, on b or another server, are not there") {
 		t.Errorf("%s%s", said, errs)
 	}
-	if _, errs, _ = called(t, append(strings.Fields("shard reopen b --shards 0"), flags...)...); !strings.Contains(errs, "rows that were written to shard 0 on b since are lost") {
+	if _, errs, _ = called(t, append(strings.Fields("shard reopen b --shards 0"), flags...)...); !strings.Contains(errs, "rows that were written to shard 0 since, on b or another server, are lost") {
 		t.Errorf("it does not ask about that:\n%s", errs)
 	}
 }
@@ -67,7 +67,27 @@ func TestShardsReopenOlderCopy(t *testing.T) {
 	if !strings.Contains(errs, "on a it is written that b had shard 0 at a later term than b knows") {
 		t.Errorf("%s%s", said, errs)
 	}
-	if _, errs, _ = called(t, append(strings.Fields("shard reopen b --shards 0"), flags...)...); !strings.Contains(errs, "rows that were written to shard 0 on b since are lost") {
+	if _, errs, _ = called(t, append(strings.Fields("shard reopen b --shards 0"), flags...)...); !strings.Contains(errs, "rows that were written to shard 0 since, on b or another server, are lost") {
 		t.Errorf("it does not ask about that:\n%s", errs)
+	}
+}
+
+// TestShardsOriginalIsNoticed: server b was put back to an earlier state and reopened. What it had been put back from
+// is older than that, though it had opened shard 0 at the next term after the one of a.
+func TestShardsOriginalIsNoticed(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	a, b := addresses[0], addresses[1]
+	onDatabase(t, b, "SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET term = 1 WHERE shard = 0")
+	onDatabase(t, a, lettingGo+"; DROP SCHEMA insta0 CASCADE")
+	if said, errs, code := called(t, append(strings.Fields("shard reopen b --shards 0 --incomplete --yes"), flags...)...); code != 0 {
+		t.Fatalf("%d: %s%s", code, said, errs)
+	}
+	onDatabase(t, b, "UPDATE firn.shard SET term = 5 WHERE shard = 0") // as it was
+	if said, errs, code := called(t, append([]string{"shard", "status"}, flags...)...); code == 0 || !strings.Contains(said, "a was told that b opens it") {
+		t.Errorf("status: %d: %s%s", code, said, errs)
+	}
+	if _, errs, _ := called(t, append(strings.Fields("shard reopen b --shards 0"), flags...)...); !strings.Contains(errs, "rows that were written to shard 0 since, on b or another server, are lost") {
+		t.Errorf("reopen does not ask about lost rows:\n%s", errs)
 	}
 }

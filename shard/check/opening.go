@@ -104,9 +104,12 @@ func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 }
 
 // opensOlder says whether firn shard reopen opens a shard on a server that has an older copy of it than another server
-// had since: the server has rows, and no server let the shard go to a third one later.
+// had since, by what all say, the highest term first: the server has rows, and the last word is that the shard is there.
 func opensOlder(all []claim, older claim) bool {
-	return !older.Dropped && !slices.ContainsFunc(all, func(c claim) bool { return c.Term > older.Term && c.MovedTo != older.server })
+	return !older.Dropped && !slices.ContainsFunc(all, func(c claim) bool {
+		gone := c.State != topology.StateMoved || c.MovedTo != older.server && c.Term == all[0].Term
+		return c.Term > older.Term && gone
+	})
 }
 
 // serves is how many shards a server serves.

@@ -393,7 +393,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 	SELECT firn.write_sequences(schema, (SELECT jsonb_object_agg(q.name, every -> q.name)
 		FROM firn.sequences(schema) AS q JOIN pg_sequence AS p ON p.seqrelid = q.sequence, firn.read_sequences(schema) AS now
 		WHERE every ? q.name AND (((every -> q.name ->> 0)::numeric - (now -> q.name ->> 0)::numeric) * sign(p.seqincrement) > 0
-			OR every -> q.name = jsonb_build_array(now -> q.name ->> 0, true))))
+			OR every -> q.name = jsonb_build_array(now -> q.name ->> 0, true) AND NOT (now -> q.name ->> 1)::boolean)))
 $$;
 
 -- Lets a shard go, after firn.lock_tables in the same transaction. Its commit is the instant

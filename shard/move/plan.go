@@ -227,6 +227,8 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	j := slices.IndexFunc(l.target.Shards, func(r topology.Row) bool { return r.Shard == n })
 	if j >= 0 && l.target.Shards[j].State != topology.StateMoved {
 		refuse(l.Target, "firn shard doctor", "it is %s there too", l.target.Shards[j].State)
+	} else if j >= 0 && !l.target.Shards[j].Here {
+		refuse(l.Target, "firn shard reopen "+l.Target, "what %s knows of it is from before the server was put back, copied or promoted", l.Target)
 	} else if slices.Contains(l.target.schemas, s.Schema) {
 		text, do, err := inWay(ctx, l.target.conn, l.Target, n, s.Schema)
 		if err != nil {

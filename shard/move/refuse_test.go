@@ -91,6 +91,10 @@ func TestRefusals(t *testing.T) {
 	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != "shard 0 on b: it is open there too" {
 		t.Errorf("%q", got)
 	}
+	b.must(t, "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'a', timeline = '00000009' WHERE shard = 0; DROP SCHEMA insta0 CASCADE")
+	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != "shard 0 on b: what b knows of it is from before the server was put back, copied or promoted" {
+		t.Errorf("%q", got)
+	}
 	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{7}, false, nil); err != nil || len(p.Obstacles) != 1 || p.Obstacles[0].Reason != "it is not there" {
 		t.Errorf("%v, %+v", err, p)
 	}

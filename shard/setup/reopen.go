@@ -36,7 +36,7 @@ type Reopening struct {
 	options  ReopenOptions
 	above    int64           // the state to open above
 	away     []string        // servers that did not answer
-	terms    map[int64]int64 // above all that servers have seen
+	terms    map[int64]int64 // above all that servers have seen, or had
 	system   int64           // of the server as it was seen
 	timeline string
 	compared map[copyOf]check.Comparison // what other servers have of a shard, with what the server has
@@ -62,6 +62,11 @@ type Closed struct {
 	Schema, Server string
 }
 
+// unseen is by how much the term of a shard may be higher on a server that was lost than all other servers know: it
+// opens a shard that comes to it at the next term. What is opened instead is at a higher one, so that the lost server
+// is known to be older if it comes back.
+const unseen = 1
+
 // PlanReopen says which shards may be opened on a server, by what all servers say. Every server of the
 // cluster has to have answered, or to be named in gone: a shard that it serves would otherwise be served
 // twice. With asked nil the plan opens the shards that do not serve. Else it opens the shards that
@@ -81,13 +86,13 @@ func PlanReopen(server string, views map[string]*topology.View, away, gone []str
 	}
 	for _, name := range slices.Concat(away, m.Missing) {
 		if !slices.Contains(gone, name) {
-			return nil, &AwayError{server, name}
+			return nil, &AwayError{server, name, unlisted(name, server, views)}
 		}
 	}
 	r := &Reopening{Server: server, terms: make(map[int64]int64), compared: make(map[copyOf]check.Comparison), system: v.System, timeline: v.Timeline}
 	for _, other := range views {
 		for _, row := range other.Shards {
-			r.terms[row.Shard] = max(r.terms[row.Shard], row.Term+1)
+			r.terms[row.Shard] = max(r.terms[row.Shard], row.Term+unseen+1)
 		}
 	}
 	for _, row := range v.Shards {
@@ -101,12 +106,22 @@ func PlanReopen(server string, views map[string]*topology.View, away, gone []str
 				r.Told = append(r.Told, *told)
 			}
 		} else if to := row.MovedTo; row.State == topology.StateMoved && views[to] == nil && !slices.Contains(gone, to) {
-			return nil, &AwayError{server, to} // it may be none of the cluster any more, and have the shard
+			return nil, &AwayError{server, to, false} // it may be none of the cluster any more, and have the shard
 		} else {
 			r.Shards, r.Closed = append(r.Shards, row), append(r.Closed, closed...)
 		}
 	}
 	return r, nil
+}
+
+// unlisted says whether only the server that is to be reopened has another one in its list.
+func unlisted(name, server string, views map[string]*topology.View) bool {
+	for other, v := range views {
+		if other != server && slices.Contains(v.Servers, name) {
+			return false
+		}
+	}
+	return len(views) > 1
 }
 
 // closedFor are the servers that serve a shard besides one that is to open it.
@@ -149,6 +164,7 @@ func whyNot(row topology.Row, server string, views map[string]*topology.View, as
 			return "it is open on " + name
 		case other.State == topology.StateMoved && other.MovedTo == server: // it was to come from here, or was let go
 		case asked && letGoTo(row, name) && !other.Here: // that is an older state perhaps: their rows say which has more
+		case other.State == topology.StateMoved && superseded(other, server, views): // a move that came back here
 		case other.Term > row.Term && other.State == topology.StateMoved:
 			return fmt.Sprintf("%s has given it to %s since", name, other.MovedTo)
 		case other.Term > row.Term:
@@ -177,6 +193,18 @@ func newestFirst(views map[string]*topology.View, n int64) []string {
 	return slices.SortedFunc(maps.Keys(views), func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(rowOf(b).Term, rowOf(a).Term), cmp.Compare(a, b))
 	})
+}
+
+// superseded says whether a server let a shard go to the one that is to open it, after all that another row says.
+func superseded(row topology.Row, server string, views map[string]*topology.View) bool {
+	for _, v := range views {
+		for _, later := range v.Shards {
+			if later.Shard == row.Shard && later.State == topology.StateMoved && later.MovedTo == server && later.Term > row.Term {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // movedText says where a shard was moved to, and where it is now if that is another server.

@@ -9,7 +9,11 @@ import (
 )
 
 // An AwayError says that a server does not answer, which may serve the shards that are to be opened.
-type AwayError struct{ Server, Away string }
+// Unlisted says that no other server has it in its list of the cluster's servers: it was removed since, perhaps.
+type AwayError struct {
+	Server, Away string
+	Unlisted     bool
+}
 
 func (e *AwayError) Error() string {
 	return fmt.Sprintf("shard: server %s has not answered: what it serves must not be opened on %s", e.Away, e.Server)

@@ -201,7 +201,7 @@ func (r *Reopening) Questions() (all []string) {
 	back, forgotten := r.putBack(), r.Forgotten()
 	switch {
 	case len(forgotten.Shards) > 0:
-		all = append(all, "If "+r.Server+" was put back to an earlier state, rows that were written to "+forgotten.Text()+" on "+r.Server+" since are lost. Is there no newer backup and no standby of "+r.Server+"?")
+		all = append(all, "If "+r.Server+" was put back to an earlier state, rows that were written to "+forgotten.Text()+" since, on "+r.Server+" or another server, are lost. Is there no newer backup and no standby of "+r.Server+"?")
 	case back != "":
 		all = append(all, "Rows that only "+back+" had before it was put back are lost. Is there no newer backup and no standby of "+back+"?")
 	}
@@ -209,7 +209,7 @@ func (r *Reopening) Questions() (all []string) {
 	case r.Incomplete:
 		all = append(all, "Rows that are not on "+r.Server+" are lost. Is there no standby and no backup that has them?")
 	case len(r.Told) > 0 || slices.ContainsFunc(r.Shards, func(row topology.Row) bool { return !row.Serves() && (back == "" || !row.Here) }) || len(all) == 0:
-		all = append(all, "Is what "+r.Server+" is a copy of, as its old primary, permanently gone?")
+		all = append(all, "Is what "+r.Server+" is a copy of, as its old primary, permanently gone? Rows that were written there and have not come here are lost.")
 	}
 	return all
 }
