@@ -200,7 +200,7 @@ func (o *shardsReopen) lookFailure(name string, err error) error {
 		return ui.Failed("%w", err).Hint("%s", addressHint(refuses.Server, refuses.Err))
 	case errors.As(err, &missing) && missing.Unlisted:
 		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).
-			Hint("only %s has %s in its list of servers. If %[2]s was removed from the cluster (firn shard remove-server) after the state that %[1]s was put back to: firn shard reopen %[1]s --gone %[2]s. Then take it out of the list again: firn shard remove-server %[2]s --gone %[2]s", missing.Server, missing.Away).
+			Hint("only %s has %s in its list of servers. If %[2]s was removed from the cluster after the state that %[1]s was put back to: firn shard reopen %[1]s --gone %[2]s. Then take it out of the list again: firn shard remove-server %[2]s --gone %[2]s", missing.Server, missing.Away).
 			Hint("if not: %s", startHint(missing.Away))
 	case errors.As(err, &missing):
 		return ui.Failed("%s", phrase.WithoutPackage(err.Error())).Hint("%s", startHint(missing.Away)).Hint("if it runs, and was not named here: %s", check.UnaskedDo([]string{missing.Away}))
