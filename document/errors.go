@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // An ExistsError says that a series cannot be created because it is there.
@@ -68,13 +69,17 @@ func (e *MissingError) Error() string {
 func (*MissingError) Retryable() bool { return false }
 
 // An EndError says that a period has not as many numbers left that fit the pattern
-// as a call asks for. Nothing was used up by asking. With a date the next period goes on by itself;
-// "firn series set" gives the counter more digits.
+// as a call asks for. Nothing was used up by asking. With a date the same call succeeds in the next
+// period, which begins at NextAt; "firn series set" gives the counter more digits.
 type EndError struct {
 	Series, Pattern string
 	Period          string // "" where there are none
 	Max             int64  // the last count there is room for
 	Left            int64  // how many are left; 0: the period is used up
+
+	// NextAt is when the next period begins, by the store's clock; zero without a date, and where no
+	// period has room for as many numbers as the call asks for.
+	NextAt time.Time
 }
 
 func (e *EndError) Error() string {
@@ -88,7 +93,7 @@ func (e *EndError) Error() string {
 	return fmt.Sprintf("document: series %q is used up: %s has room for %d numbers%s", e.Series, e.Pattern, e.Max, in)
 }
 
-// Retryable is false; see firn.Retryable.
+// Retryable is false: NextAt may be months ahead; see firn.Retryable.
 func (*EndError) Retryable() bool { return false }
 
 // A DefinitionError says that the series has another pattern or zone in the

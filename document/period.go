@@ -24,13 +24,30 @@ var dateForms = []dateForm{
 
 // exists reports whether text is a date in this form.
 func (f *dateForm) exists(text string) bool {
+	_, ok := f.read(text)
+	return ok
+}
+
+// read returns the first day that a text stands for, and whether it is a date in this form.
+func (f *dateForm) read(text string) (day time.Time, ok bool) {
 	format := f.format
 	if f.name == "yyDDD" {
 		// Package time takes 69 to 99 for the last century.
 		text, format = "20"+text, "2006002"
 	}
-	t, err := time.Parse(format, text)
-	return err == nil && t.Year() >= 1000 && t.Format(format) == text
+	day, err := time.Parse(format, text)
+	return day, err == nil && day.Year() >= 1000 && day.Format(format) == text
+}
+
+// next returns the first day of the date after the one that begins with day.
+func (f *dateForm) next(day time.Time) time.Time {
+	switch f.name {
+	case "yyyy":
+		return day.AddDate(1, 0, 0)
+	case "yyyyMM":
+		return day.AddDate(0, 1, 0)
+	}
+	return day.AddDate(0, 0, 1)
 }
 
 // loadZone finds a time zone by its name.
@@ -51,6 +68,24 @@ func (r *rules) period(t time.Time) string {
 		return ""
 	}
 	return t.In(r.zone).Format(r.pattern.date.format)
+}
+
+// nextAt is when the period after this one begins; zero without a date. Midnight may be missing in a
+// zone, as where daylight saving begins, and so may a whole day.
+func (r *rules) nextAt(period string) time.Time {
+	if r.pattern.date == nil {
+		return time.Time{}
+	}
+	day, ok := r.pattern.date.read(period)
+	if !ok {
+		return time.Time{}
+	}
+	day = r.pattern.date.next(day)
+	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, r.zone)
+	for r.period(at) == period {
+		at = at.Add(time.Minute)
+	}
+	return at
 }
 
 // today is the date of an instant that the store's clock gave, in the zone of the options; of this

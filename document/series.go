@@ -216,6 +216,10 @@ func (s *Series) ended(calls []*waiter) []*waiter {
 		return calls
 	}
 	over.Left += s.drawer.reserved() + calls[0].want - calls[0].left
+	if calls[0].want > over.Max { // no other date serves it, unlike the other calls
+		over.NextAt = time.Time{}
+		return calls[:1]
+	}
 	if over.Left > 0 {
 		return calls[:1]
 	}

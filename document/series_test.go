@@ -105,7 +105,7 @@ func TestOverflow(t *testing.T) {
 	st, set := at(noon)
 	s := opened(t, st, "{yyyyMMdd}{1}", saigon)
 	var used *document.EndError
-	if got, err := s.Append(t.Context(), nil, 20); len(got) != 0 || !errors.As(err, &used) || used.Max != 9 || used.Left != 9 || used.Period != "20261120" {
+	if got, err := s.Append(t.Context(), nil, 20); len(got) != 0 || !errors.As(err, &used) || used.Max != 9 || used.Left != 9 || used.Period != "20261120" || !used.NextAt.IsZero() {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := s.Append(t.Context(), nil, 9); err != nil || got[8].ID != 202611209 {
@@ -113,7 +113,7 @@ func TestOverflow(t *testing.T) {
 	}
 	rec, _ := st.Get(t.Context(), "serial/invoice/20261120")
 	for range 3 {
-		if _, err := s.Next(t.Context()); !errors.As(err, &used) {
+		if _, err := s.Next(t.Context()); !errors.As(err, &used) || !used.NextAt.Equal(noon.Add(5*time.Hour)) {
 			t.Error(err)
 		}
 	}

@@ -16,7 +16,7 @@ func (d *drawer) take() action {
 		c.Count = max(c.Count, top)
 	}
 	if left := max(d.pattern.max-c.Count, 0); left < max(d.least, 1) {
-		d.fail(&EndError{Series: d.name, Pattern: d.pattern.text, Period: d.known.period, Max: d.pattern.max, Left: left})
+		d.fail(&EndError{Series: d.name, Pattern: d.pattern.text, Period: d.known.period, Max: d.pattern.max, Left: left, NextAt: d.nextAt(d.known.period)})
 		return action{}
 	}
 	d.blind++

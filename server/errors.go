@@ -91,7 +91,7 @@ type Explanation struct {
 	// Hint is what whoever runs the server can do; "" if nothing is to be said.
 	Hint string
 	// StartsAt is when the first value can be had, where that is known: it is of no use to
-	// come again before.
+	// come again before. Without Again it is when the next date of a document begins that is used up.
 	StartsAt time.Time
 }
 
@@ -114,6 +114,9 @@ func (e *SourceError) hint() string {
 	}
 	if e.Again && !e.StartsAt.IsZero() {
 		return "retry at " + instant(e.StartsAt) + ": ids start by themselves then"
+	}
+	if !e.StartsAt.IsZero() {
+		return "ask again at " + instant(e.StartsAt) + ": the series continues with the next date"
 	}
 	if e.Again {
 		return "retry: ids resume by themselves when that is over"

@@ -230,11 +230,8 @@ func (d *drawing) explain(err error) error {
 		return hintMismatch(f, mismatch)
 	case errors.As(err, &ended):
 		return d.hintEnd(f, ended)
-	case errors.As(err, &used) && used.Left > 0:
-		f.HintFlag("count", "-n %d prints what is left", used.Left)
-		fallthrough
 	case errors.As(err, &used):
-		return d.hintDigits(f, used.Pattern)
+		return d.hintUsed(f, used)
 	}
 	return f
 }

@@ -41,6 +41,17 @@ func (d *drawing) changeTo(pattern, zone string) string {
 	return text
 }
 
+// hintUsed says what to do where a date, or a series without dates, has too few numbers left.
+func (d *drawing) hintUsed(f *ui.Failure, e *document.EndError) *ui.Failure {
+	if e.Left > 0 {
+		f.HintFlag("count", "-n %d prints what is left", e.Left)
+	}
+	if !e.NextAt.IsZero() {
+		f.Hint("the series continues with the next date, from %s", phrase.Instant(e.NextAt))
+	}
+	return d.hintDigits(f, e.Pattern)
+}
+
 // hintDigits says how a series whose pattern has no room gets more digits.
 func (d *drawing) hintDigits(f *ui.Failure, pattern string) *ui.Failure {
 	p, err := document.ParsePattern(pattern)

@@ -55,7 +55,9 @@ var errorFacts = []func(error) facts{
 	factsIf("series-exists", func(e *sequence.ExistsError) facts { return facts{"series": e.Info.Name} }),
 	factsIf("series-exists", func(e *document.ExistsError) facts { return facts{"series": e.Info.Name} }),
 	factsIf("series-ended", func(e *sequence.EndError) facts { return facts{"series": e.Name} }),
-	factsIf("series-ended", func(e *document.EndError) facts { return facts{"series": e.Series} }),
+	factsIf("series-ended", func(e *document.EndError) facts {
+		return facts{"series": e.Series, "starts_at": phrase.Instant(e.NextAt)}
+	}),
 	factsIf("series-may-be-lost", func(e *sequence.LostError) facts { return facts{"series": e.Name} }),
 	factsIf("series-may-be-lost", func(e *document.LostError) facts { return facts{"series": e.Series} }),
 	factsIf("series-may-be-lost", func(e *document.InstanceError) facts { return facts{"series": e.Series} }),
@@ -109,6 +111,10 @@ func factsOfError(err error) facts {
 // error says so, or a store or a server cannot be reached. Unlike firn.Retryable it is false for
 // errors that it does not know, such as those of flags.
 func mayPass(err error) bool {
+	var used *document.EndError
+	if errors.As(err, &used) {
+		return !used.NextAt.IsZero()
+	}
 	var says interface{ Retryable() bool }
 	if errors.As(err, &says) {
 		return says.Retryable()

@@ -75,3 +75,45 @@ func TestServeStopsWhileALossyPoolWaits(t *testing.T) {
 		t.Errorf("it stops after %s", took)
 	}
 }
+
+// A reload that takes a series to another pool waits for the first id of that pool, and the series gives
+// ids of its old pool meanwhile. SIGHUP ends that wait: the settings are read again.
+func TestServeReloadsAgainWhileAReloadWaits(t *testing.T) {
+	t.Parallel()
+	store := testserver.Redis(t).URL()
+	firnOn(t, store, 0, "pool", "create", "--new", "--workers", "0-99")
+	firnOn(t, store, 0, "pool", "create", "web", "--new", "--workers", "100-199")
+	dir := t.TempDir()
+	config := func(series string) {
+		write(t, dir, "firn.yaml", "store: "+store+"\npools: { default: {}, web: {} }\nseries: { "+series+" }\n")
+	}
+	config("photo: { kind: flake }")
+	s := serve(t, dir)
+	c := s.redis("")
+	gives := func(series string) bool { return c.Incr(t.Context(), series).Err() == nil }
+	s.until("ids start", func() bool { return gives("photo") })
+
+	const waits = "the reload waits until the ids of a pool start"
+	config("photo: { kind: flake, pool: web }")
+	s.reload(waits)
+	config("photo: { kind: flake }, page: { kind: flake }")
+	began := time.Now()
+	s.reload(reloaded)
+	if took := time.Since(began); took > 7*time.Second || !gives("photo") || !gives("page") {
+		t.Errorf("reloaded after %s: %s", took, s.log)
+	}
+
+	config("photo: { kind: flake, pool: web }")
+	s.reload(waits)
+	s.until("it is reloaded", func() bool {
+		if !gives("photo") {
+			t.Errorf("photo gives nothing: %s", s.log)
+		}
+		time.Sleep(100 * time.Millisecond)
+		return strings.Count(s.log.String(), reloaded) == 2
+	})
+	if _, text := s.get("/v1/series/photo"); !strings.Contains(text, `"pool":"web"`) || !gives("photo") || strings.Contains(s.log.String(), notReloaded) {
+		t.Errorf("%s: %s", text, s.log)
+	}
+	s.stop()
+}

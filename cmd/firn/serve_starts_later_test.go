@@ -5,6 +5,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // A server that waits for the ids of a pool waits for them with the new settings too.
@@ -77,6 +79,62 @@ func TestServeOfAnyNameReloadsWhileIdsStartLater(t *testing.T) {
 	}
 	mustAll(t, "pool set default --workers 0-63 --config "+other)
 	config("0-63")
+	s.reload(reloaded)
+	if text := s.log.String(); strings.Contains(text, notReloaded) {
+		t.Error(text)
+	}
+	s.stop()
+}
+
+// A series that gives ids is not taken to a pool that this server waits for already. A series that gives
+// none is.
+func TestServeKeepsGivingWhereItWaitsForThePool(t *testing.T) {
+	dir := emptyHome(t)
+	config := func(series string) {
+		write(t, dir, "firn.yaml", "store: sqlite:ids.db\npools: { default: {}, web: {} }\nseries: { "+series+" }\n")
+	}
+	config("photo: { kind: flake }")
+	mustAll(t, "pool create default --new --workers 0-99", "pool ensure web --workers 100-199")
+	s := serve(t, dir)
+	gives := func() {
+		t.Helper()
+		if code, text := s.do("POST", "/v1/series/photo/next", ""); code != 200 {
+			t.Errorf("%d %s", code, text)
+		}
+	}
+	config("photo: { kind: flake }, page: { kind: flake, pool: web }")
+	s.reload(reloaded)
+	gives()
+	config("photo: { kind: flake, pool: web }, page: { kind: flake, pool: web }")
+	s.reload(notReloaded)
+	if !strings.Contains(s.log.String(), "send SIGHUP to it again after 20") {
+		t.Error(s.log)
+	}
+	gives()
+	config("photo: { kind: flake }, page: { kind: flake, pool: web }, cart: { kind: flake, pool: web }")
+	s.reload(reloaded)
+	gives()
+	s.stop()
+}
+
+// A lease that has lost its worker, and waits until the ids of its pool start, gives nothing: a reload to
+// another pool whose ids start later has the server wait for that one.
+func TestServeReloadsWhileALostWorkerIsReplaced(t *testing.T) {
+	t.Parallel()
+	store := testserver.Redis(t).URL()
+	firnOn(t, store, 0, "pool", "create", "--new", "--workers", "0-99")
+	dir := t.TempDir()
+	config := func(pool string) {
+		write(t, dir, "firn.yaml", "store: "+store+"\npools: { default: { renew: 1s, ttl: 3s }, web: {} }\nseries: { photo: { kind: flake, pool: "+pool+" } }\n")
+	}
+	config("default")
+	s := serve(t, dir)
+	c := s.redis("")
+	s.until("ids start", func() bool { return c.Incr(t.Context(), "photo").Err() == nil })
+	firnOn(t, store, 0, "pool", "ensure", "web", "--workers", "100-199")
+	firnOn(t, store, 0, "worker", "release", "0", "--yes")
+	s.until("calls fail", func() bool { return c.Incr(t.Context(), "photo").Err() != nil })
+	config("web")
 	s.reload(reloaded)
 	if text := s.log.String(); strings.Contains(text, notReloaded) {
 		t.Error(text)

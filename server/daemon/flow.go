@@ -24,6 +24,7 @@ type flowing struct {
 	texts   server.TextSource
 	reserve func(ctx context.Context, n int) (firn.Range, error)
 	state   func() server.State
+	idle    func() error // why no id comes now, though it may later; nil if one does; of a lease
 	final   func() error // why nothing comes from it ever again; nil if it may
 	heed    func(error)  // an error that a call got
 	ended   func() error // why its store gives nothing any more; nil if it does, or the series knows itself
@@ -165,7 +166,7 @@ func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.St
 
 func flowLease(l *lease.Lease, st store.Store, at string) *flowing {
 	return &flowing{
-		src: l, close: l.Close, layout: l.State().Layout,
+		src: l, close: l.Close, layout: l.State().Layout, idle: func() error { return leaseIdle(l) },
 		state:   func() server.State { return leaseState(l, at) },
 		workers: func(ctx context.Context) ([]pool.Worker, error) { return poolWorkers(ctx, st, l) },
 		final:   func() error { return unforgiven(l.State().Err) },

@@ -47,6 +47,31 @@ func (s *supply) await(ctx context.Context, stores *sharedStores, opened func())
 	return s.start(ctx, stores, opened, startsLater, nil)
 }
 
+// relieve opens a supply for a series that gives ids from another one. It waits for the first id, which
+// takes minutes on a store that can lose writes, unless newer is closed.
+func (s *supply) relieve(ctx context.Context, stores *sharedStores, newer <-chan struct{}) error {
+	life, stop := context.WithCancel(ctx)
+	s.stop = stop
+	tried := make(chan error, 1)
+	s.done.Go(func() { tried <- s.try(life, stores) })
+	select {
+	case err := <-tried:
+		return err
+	case <-s.waiting:
+	}
+	s.log.Warn("the reload waits until the ids of a pool start; until then everything is as it was, and SIGHUP ends the wait and has the settings read again",
+		"pool", s.drawing.Leasing.Pool, "starts_at", startOf(*s.trouble.Load()))
+	select {
+	case err := <-tried:
+		return err
+	case <-newer:
+		return errNewer
+	}
+}
+
+// errNewer ends the wait of a reload.
+var errNewer = errors.New("SIGHUP has come again")
+
 // startsLater reports whether an error says that the ids of a pool start later.
 func startsLater(err error) bool { return errors.As(err, new(*lease.NotYetError)) }
 

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -42,7 +43,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 			}
 		}
 	}
-	err = o.beginFresh(ctx, next, fresh)
+	err = o.beginFresh(ctx, next, append(o.joined(next, now), fresh...))
 	var options *server.Options
 	var series []*server.Series
 	if err == nil {
@@ -71,7 +72,19 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	return nil
 }
 
-// beginFresh begins supplies for a reload. Counters that it may create come last, and documents
+// joined returns the supplies of the next plan that are there already, and that a series which gives ids
+// from another supply now is to draw from.
+func (o *service) joined(next *plan, now supplies) []*supply {
+	var all []*supply
+	for key, s := range now {
+		if o.supplies[key] == s && s.idle() != nil && o.gives(next, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// beginFresh begins supplies for a reload, or asks those that are there whether they give. Counters that it may create come last, and documents
 // before sequences, as a document can be refused by its texts: a reload that is refused leaves no
 // counter behind.
 func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) error {
@@ -154,17 +167,19 @@ func (o *service) planAgain() (*plan, *keyring, error) {
 	return next, keys, nil
 }
 
-// again opens a supply for a reload. One of settings that the server has already replaces one
+// again opens a supply for a reload, or returns why one that is there gives nothing now. One of settings that the server has already replaces one
 // that has ended, so nothing is lost while the new one waits for the time when ids start. Nor is
 // it where no series that is to draw from a new one gives anything now.
 func (o *service) again(ctx context.Context, next *plan, s *supply) error {
-	switch {
-	case o.supplies[s.key] != nil:
+	switch had := o.supplies[s.key]; {
+	case had == s:
+		return s.idle()
+	case had != nil:
 		return s.renew(ctx, o.stores, o.openedLate)
 	case !o.gives(next, s):
 		return s.await(ctx, o.stores, o.openedLate)
 	}
-	return s.try(ctx, o.stores)
+	return s.relieve(ctx, o.stores, o.newer)
 }
 
 // gives reports whether the server gives ids now by a name that is to draw from a supply of the
@@ -178,7 +193,7 @@ func (o *service) gives(next *plan, s *supply) bool {
 			if had.Name != d.Name && (had.Name != "" || o.plan.lists(d.Name)) && (d.Name != "" || next.lists(had.Name)) {
 				continue
 			}
-			if _, err := o.supplies[had.Key()].flow(); err == nil {
+			if o.supplies[had.Key()].idle() == nil {
 				return true
 			}
 		}
@@ -245,7 +260,21 @@ func (o *service) toldCounters(before []*outlet) {
 	o.log.Info("new counters were found in the store", "counters", found, "series", len(o.plan.series))
 }
 
-// told logs what came of a reload.
+// came logs what came of a reload: one that a signal asked for, or one that found counters beside those
+// that were served before.
+func (o *service) came(err error, signalled bool, before []*outlet) {
+	switch {
+	case errors.Is(err, errUnlisted):
+	case errors.Is(err, errNewer):
+		o.log.Info("the wait has ended, and everything is as it was; the settings are read again")
+	case err == nil && !signalled:
+		o.toldCounters(before)
+	default:
+		o.told(err)
+	}
+}
+
+// told logs what came of a reload that a signal asked for, or that failed.
 func (o *service) told(err error) {
 	if err == nil {
 		o.log.Info("reloaded", "config", o.plan.config, "series", len(o.plan.series), "tokens", len(o.plan.options.Tokens))

@@ -30,6 +30,7 @@ type service struct {
 	late    chan struct{}                     // a supply was opened after the start
 	server  *server.Server
 	relist  chan struct{} // of one: a counter was created since they were listed
+	newer   chan struct{} // closed when SIGHUP has come again while a reload is under way
 
 	refused  []string      // counters of the store that could not be opened; of listAgain
 	listTook time.Duration // the last list, whether it was had or not
@@ -172,16 +173,28 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 	defer listing.Stop()
 	var reloading chan error // nil: no reload is under way
 	var signalled bool       // somebody asked for it
+	var next bool            // somebody has asked for another one
 	var before []*outlet     // what was served before it
 	defer func() {
 		if reloading != nil {
 			<-reloading
 		}
 	}()
+	reload := func(by bool, how func() error) {
+		signalled, next, before, o.newer, reloading = by, false, o.plan.series, make(chan struct{}), make(chan error, 1)
+		go func() { reloading <- how() }()
+	}
+	hungUp := func() {
+		o.notify.reloading()
+		reload(true, func() error { return o.reload(asked, true) })
+	}
 	for {
 		again, late, relist, unlisted := hangUp, o.late, o.relist, listing.C
+		if next {
+			again = nil
+		}
 		if reloading != nil {
-			again, late, relist, unlisted = nil, nil, nil, nil // one at a time
+			late, relist, unlisted = nil, nil, nil // one at a time
 		} else if o.plan.names == nil && o.plan.allHeard() {
 			unlisted = nil
 		}
@@ -195,27 +208,25 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 		case <-late:
 			o.learn(asked)
 		case <-again:
-			o.notify.reloading()
-			signalled, reloading = true, make(chan error, 1)
-			go func() { reloading <- o.reload(asked, true) }()
+			if reloading == nil {
+				hungUp()
+				continue
+			}
+			next = true
+			close(o.newer)
 		case <-relist:
-			signalled, before, reloading = false, o.plan.series, make(chan error, 1)
-			go func() { reloading <- o.reload(asked, false) }()
+			reload(false, func() error { return o.reload(asked, false) })
 		case <-unlisted:
-			signalled, before, reloading = false, o.plan.series, make(chan error, 1)
-			go func() { reloading <- o.listAgain(asked) }()
+			reload(false, func() error { return o.listAgain(asked) })
 		case err := <-reloading:
 			reloading = nil
 			listing.Reset(o.listPause())
-			if errors.Is(err, errUnlisted) {
-				continue
+			o.came(err, signalled, before)
+			if next {
+				hungUp()
+			} else if !errors.Is(err, errUnlisted) {
+				o.notify.ready(o.status())
 			}
-			if err == nil && !signalled {
-				o.toldCounters(before)
-			} else {
-				o.told(err)
-			}
-			o.notify.ready(o.status())
 		}
 	}
 }

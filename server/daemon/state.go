@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -48,6 +49,18 @@ func leaseState(l *lease.Lease, at string) server.State {
 		}
 	}
 	return st
+}
+
+// leaseIdle is why a lease gives no id now; nil if it does.
+func leaseIdle(l *lease.Lease) error {
+	now := l.State()
+	switch {
+	case time.Until(now.StartsAt) > callPatience:
+		return &lease.NotYetError{Pool: now.Pool, StartsAt: now.StartsAt, Why: "this server leases another worker in place of one that it lost"}
+	case now.Issuing:
+		return nil
+	}
+	return cmp.Or(now.Err, errNoWorker)
 }
 
 // sequenceFacts are what a sequence's state does not say.

@@ -105,6 +105,15 @@ func (s *supply) flow() (*flowing, error) {
 	return nil, &notOpenError{*s.trouble.Load(), s.began}
 }
 
+// idle is why the supply gives nothing now; nil if it does. A counter that is open gives.
+func (s *supply) idle() error {
+	now, err := s.flow()
+	if err != nil || now.idle == nil {
+		return err
+	}
+	return now.idle()
+}
+
 // state is that of the supply, open or not.
 func (s *supply) state() server.State {
 	now, err := s.flow()

@@ -18,7 +18,7 @@ import (
 // judge says what is to be said of an error of the series.
 func (d *outlet) judge(err error) server.Explanation {
 	return server.Explanation{
-		Again: passes(err), Left: leftOf(err), Trouble: troubleOf(err), Hint: d.hintOf(err), StartsAt: startOf(err),
+		Again: passes(err), Left: leftOf(err), Trouble: troubleOf(err), Hint: d.hintOf(err), StartsAt: nextOf(err),
 	}
 }
 
@@ -64,6 +64,15 @@ func troubleOf(err error) string {
 		return "the store does not answer"
 	}
 	return "it does not go on by itself"
+}
+
+// nextOf is when values can be had again after an error; zero where that is not known.
+func nextOf(err error) time.Time {
+	var used *document.EndError
+	if errors.As(err, &used) {
+		return used.NextAt
+	}
+	return startOf(err)
 }
 
 // startOf is when the ids of a pool start that has none yet; zero where that is not why.
