@@ -182,6 +182,17 @@ func TestShardsCleanLocksOneTable(t *testing.T) {
 	if err := clean.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, &clean.errs)
 	}
+	onDatabase(t, a, "SELECT firn.guard_tables(0, 'insta0')")
+	if _, err := program.Exec(t.Context(), "BEGIN; INSERT INTO insta0.t2 VALUES (2)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := called(t, append(strings.Fields("shard doctor --clean"), flags...)...); code != 1 || !strings.Contains(errs, "hint: programs use the table, and it was not waited for any longer: run the same command again") {
+		t.Errorf("exit code %d:\n%s", code, errs)
+	}
+	if _, err := program.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Error(err)
+	}
+	succeed(t, append(strings.Fields("shard doctor --clean"), flags...)...)
 	if n := one[int64](t, a, "SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'firn%'"); n != 0 {
 		t.Errorf("%d triggers are left", n)
 	}

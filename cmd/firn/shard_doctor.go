@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
@@ -108,7 +110,10 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 	err := move.CleanAll(ctx, servers, func(l move.Leftover) {
 		ui.PrintNote(cmd.ErrOrStderr(), "removed from server %s: %s %s", l.Server, l.Kind.Text(), l.Name)
 	})
-	if err != nil {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "55P03" {
+		return moveFailure(err).Hint("programs use the table, and it was not waited for any longer: run the same command again, which removes what is left")
+	} else if err != nil {
 		return moveFailure(err)
 	}
 	moves, err := move.Moves(ctx, servers)
