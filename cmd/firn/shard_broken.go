@@ -179,6 +179,9 @@ func standing(f move.Move, left []int64) string {
 func standsText(f move.Move) string {
 	left := f.Stays()
 	var parts, lost []string
+	if len(f.Twice) > 0 {
+		return twiceStands(f)
+	}
 	for _, o := range f.Lost {
 		lost = append(lost, strconv.FormatInt(o.Shard, 10))
 	}
@@ -219,6 +222,15 @@ func standsText(f move.Move) string {
 		parts = append(parts, serves(left)+" on "+f.Source)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// twiceStands says of which shards of a move more than one server says that it serves them.
+func twiceStands(f move.Move) string {
+	texts := make([]string, len(f.Twice))
+	for i, found := range f.Twice {
+		texts[i] = found.Text
+	}
+	return strings.Join(texts, ", ")
 }
 
 // nextText says what to type next of a move.

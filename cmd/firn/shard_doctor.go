@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn"
@@ -90,11 +92,11 @@ func servedTwice(seen []*check.Server) bool {
 	return len(check.Twice(views, func(int64) bool { return true })) > 0
 }
 
-// cleanLater has the findings of moves offer to end and to remove nothing yet: while two servers serve one shard
-// nobody knows which of its copies is left of a move. What opens a shard that no server serves stays.
+// cleanLater has the findings of what is left of moves offer to remove nothing yet: while two servers serve one shard
+// nobody knows which of its copies is left of a move.
 func cleanLater(found []check.Finding) {
 	for i, f := range found {
-		if f.Do == cleanDo || f.Level == check.Warn {
+		if f.Do == cleanDo {
 			found[i].Do = "first do what is said of the shards that more than one server serves, then: firn shard doctor"
 		}
 	}
@@ -105,14 +107,13 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 	if _, err := mapOf(ctx, servers); err != nil {
 		return err
 	}
-	left, err := move.Leftovers(ctx, servers)
-	if err != nil {
-		return moveFailure(err)
-	}
-	err = move.Clean(ctx, servers, left, func(l move.Leftover) {
+	err := move.CleanAll(ctx, servers, func(l move.Leftover) {
 		ui.PrintNote(cmd.ErrOrStderr(), "removed from server %s: %s %s", l.Server, l.Kind.Text(), l.Name)
 	})
-	if err != nil {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "55P03" {
+		return moveFailure(err).Hint("programs use the table, and it was not waited for any longer: run the same command again, which removes what is left")
+	} else if err != nil {
 		return moveFailure(err)
 	}
 	moves, err := move.Moves(ctx, servers)
@@ -176,7 +177,7 @@ func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Find
 	}
 	for _, f := range moves {
 		switch {
-		case len(f.Lost) > 0: // a finding already, and no move ends before
+		case len(f.Lost)+len(f.Twice) > 0: // a finding already, and no move ends before
 		case f.Phase == move.Between:
 			waiting = append(waiting, f.Waiting...)
 			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})

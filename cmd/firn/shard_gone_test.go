@@ -173,6 +173,7 @@ func TestNextText(t *testing.T) {
 		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards.md, \"A server that is lost\""},
 		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards.md, \"A server that is lost\""},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both, Old: two}, "shards 1-2 serve on a: to end it: firn shard abort 1-2; then: firn shard finish 2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b"}, "b has forgotten the move of shard 1-2: to end it: firn shard finish 1-2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "a"}, "a has forgotten the move of shard 1-2: to end it: firn shard abort 1-2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "a", Moved: both}, "shards 1-2 serve on b: to end it: firn shard finish 1-2"},

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,10 +13,11 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
-// This file says which moves a reopen ends.
+// This file says which moves a reopen ends, and what comes next of the moves that it does not end.
 
-// printEnded says which moves end when the shards of the plan are opened, and what removes what is left of
-// them. A server that does not say which moves it knows is passed over.
+// printEnded says which moves end when the shards of the plan are opened, what removes what is left of them, and what
+// comes next of moves of which the server is told who serves their shards. A server that does not say which moves it
+// knows is passed over.
 func (r *reopening) printEnded(ctx context.Context, cmd *cobra.Command, servers []topology.Server) {
 	if len(r.Shards)+len(r.Told) == 0 {
 		return
@@ -29,16 +30,59 @@ func (r *reopening) printEnded(ctx context.Context, cmd *cobra.Command, servers 
 		told := shardsOf(f, func(n int64) bool {
 			return slices.ContainsFunc(r.Told, func(t setup.Told) bool { return t.Shard == n })
 		})
-		if list := move.List(opened); list != "" {
-			copies := slices.DeleteFunc([]string{f.Source, f.Target}, func(name string) bool { return name == r.Server })
-			ui.PrintNote(cmd.ErrOrStderr(), "the move of shard %s from %s to %s ends, and cannot be continued or reverted; %s", list, f.Source, f.Target,
-				hinter{cmd: cmd}.compose("afterwards, to drop the copy on "+strings.Join(copies, " and ")+": firn shard finish "+list+"; to remove what else is left of the move: firn shard doctor --clean"))
-		}
-		if list := move.List(told); list != "" {
-			ui.PrintNote(cmd.ErrOrStderr(), "the move of shard %s from %s to %s cannot be continued; %s", list, f.Source, f.Target,
-				hinter{cmd: cmd}.compose("afterwards, to end it: firn shard abort "+list+"; then, to drop the copy on "+r.Server+": firn shard finish "+list))
+		for _, text := range []string{r.endedText(f.Of(opened)), r.toldText(f.Of(told))} {
+			if text != "" {
+				ui.PrintNote(cmd.ErrOrStderr(), "%s", hinter{cmd: cmd}.compose(text))
+			}
 		}
 	}
+}
+
+// endedText is about a move of shards that are opened: nothing continues it.
+func (r *reopening) endedText(f move.Move) string {
+	if len(f.Shards) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("the move of shard %s from %s to %s ends, and cannot be continued or reverted; afterwards, ", move.List(f.Shards), f.Source, f.Target)
+	left := "what is left"
+	for _, name := range []string{f.Source, f.Target} {
+		if copies := r.copiesOn(name, f.Shards); len(copies) > 0 && name != r.Server {
+			text += fmt.Sprintf("to drop the copy on %s: firn shard finish %s; ", name, move.List(copies))
+			left = "what else is left"
+		}
+	}
+	return text + "to remove " + left + " of the move: firn shard doctor --clean"
+}
+
+// toldText is about a move of shards that other servers serve: the server of the plan forgets of it.
+func (r *reopening) toldText(f move.Move) string {
+	if len(f.Shards) == 0 {
+		return ""
+	}
+	copies := r.copiesOn(r.Server, f.Shards)
+	text := fmt.Sprintf("the move of shard %s from %s to %s ", move.List(f.Shards), f.Source, f.Target)
+	after, known := f.After(r.Server, copies)
+	switch {
+	case known:
+		return text + "is forgotten on " + r.Server + "; afterwards, " + nextText(after)
+	case len(copies) > 0:
+		return text + "ends; afterwards, to drop the copy on " + r.Server + ": firn shard finish " + move.List(copies) + "; to remove what else is left of the move: firn shard doctor --clean"
+	}
+	return text + "ends; afterwards, to remove what is left of the move: firn shard doctor --clean"
+}
+
+// copiesOn are those of some shards of which a server has a schema.
+func (r *reopening) copiesOn(server string, shards []int64) (copies []int64) {
+	v := r.Views[server]
+	if v == nil {
+		return nil
+	}
+	for _, row := range v.Shards {
+		if slices.Contains(shards, row.Shard) && !row.Dropped {
+			copies = append(copies, row.Shard)
+		}
+	}
+	return copies
 }
 
 // shardsOf are the shards of a move that some selects.

@@ -34,7 +34,15 @@ func (o Opening) do() string {
 	case o.Server == "":
 		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/shards.md, \"A server that is lost\"", o.Back)
 	}
-	return fmt.Sprintf("if there is a newer backup or a standby of %s, put it in its place first. If there is none, %s has the newest rows: %s", o.Back, o.Server, do)
+	return fmt.Sprintf("if there is a newer backup or a standby of %s, put it in its place first. If there is neither, %s: %s", o.Back, o.rows(), do)
+}
+
+// rows says which rows the server has that opens the shard.
+func (o Opening) rows() string {
+	if o.Server == o.Back {
+		return o.Server + " opens it with the rows of its backup, and rows that were written since are lost"
+	}
+	return o.Server + " has the newest rows"
 }
 
 // beside says what to do where Back serves shards: programs have written to these what no backup has.
@@ -47,7 +55,7 @@ func (o Opening) beside(do string) string {
 	if o.Server == "" {
 		return text + ". If there is neither, the rows are lost"
 	}
-	return text + fmt.Sprintf(". If there is neither, %s has the newest rows: %s", o.Server, do)
+	return text + fmt.Sprintf(". If there is neither, %s: %s", o.rows(), do)
 }
 
 // Do returns what to type.
@@ -78,7 +86,7 @@ func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 	case last.Told && to >= 0:
 		o := Opening{Shard: n, Server: last.MovedTo, Why: toldText(last)}
 		if wasPutBack(views, last.MovedTo) {
-			o.Back = last.MovedTo
+			o.Back, o.Served = last.MovedTo, serves(views[last.MovedTo])
 		}
 		return o, true
 	case to >= 0 && all[to].Term == last.Term:
@@ -86,9 +94,22 @@ func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 	}
 	served := serves(views[last.MovedTo])
 	if last.Dropped {
-		return Opening{n, "", last.MovedTo, served, fmt.Sprintf("%s gave it to %s and dropped its own copy, and %[2]s was put back to an earlier state", last.server, last.MovedTo)}, true
+		o := Opening{n, "", last.MovedTo, served, fmt.Sprintf("%s gave it to %s and dropped its own copy, and %[2]s was put back to an earlier state", last.server, last.MovedTo)}
+		if to >= 0 && opensOlder(all, all[to]) {
+			o.Server = o.Back
+		}
+		return o, true
 	}
 	return Opening{n, last.server, last.MovedTo, served, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
+}
+
+// opensOlder says whether firn shard reopen opens a shard on a server that has an older copy of it than another server
+// had since, by what all say, the highest term first: the server has rows, and the last word is that the shard is there.
+func opensOlder(all []claim, older claim) bool {
+	return !older.Dropped && !slices.ContainsFunc(all, func(c claim) bool {
+		gone := c.State != topology.StateMoved || c.MovedTo != older.server && c.Term == all[0].Term
+		return c.Term > older.Term && gone
+	})
 }
 
 // serves is how many shards a server serves.

@@ -30,6 +30,8 @@ func (f Move) Stays() []int64 { return without(f.Shards, f.Moved) }
 func (f Move) Next() []Advice {
 	left := f.Stays()
 	switch {
+	case len(f.Twice) > 0:
+		return f.nextOfTwice()
 	case len(f.Lost) > 0:
 		return []Advice{{"no command but this opens it", f.Openings()}}
 	case f.Copy != "":
@@ -67,6 +69,8 @@ func (f Move) Next() []Advice {
 // end it.
 func (f Move) nextOfHalf(left []int64) []Advice {
 	switch {
+	case f.justBegun() && len(f.Old) > 0: // to go on is refused
+		return []Advice{{"to end it", []string{abort(f.Shards), finish(f.Old)}}}
 	case f.justBegun():
 		return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up", []string{abort(f.Shards)}}}
 	case f.Forgot == f.Target || len(left) == 0:
@@ -75,6 +79,32 @@ func (f Move) nextOfHalf(left []int64) []Advice {
 		return []Advice{{"to end it", []string{abort(f.Shards)}}}
 	}
 	return []Advice{{"to end it", []string{abort(left), finish(f.Moved)}}}
+}
+
+// nextOfTwice is of a move with shards that more than one server serves.
+func (f Move) nextOfTwice() (all []Advice) {
+	for _, found := range f.Twice {
+		all = append(all, Advice{For: found.Do})
+	}
+	return all
+}
+
+// After returns the move as it is when firn shard reopen has told one of its servers who serves the shards: that
+// server forgets of the move, and keeps its copies of some shards. It is false where no server knows of the move then.
+func (f Move) After(reopened string, copies []int64) (Move, bool) {
+	if f.Phase == HalfLeft && f.Forgot != reopened || f.Phase == Unknown && !f.Refused() {
+		return f, false
+	}
+	if f.Copy == reopened {
+		f.Copy = ""
+	}
+	if f.Phase != Unknown {
+		f.Phase, f.Forgot = HalfLeft, reopened
+	}
+	if reopened == f.Target {
+		f.Old = copies
+	}
+	return f, true
 }
 
 // justBegun says whether only the source knows of the move because the target has not been told yet: whoever
@@ -131,7 +161,8 @@ func (f Move) toStay(copies string) string {
 // Of returns the move as far as it is about some of its shards.
 func (f Move) Of(shards []int64) Move {
 	some := func(all []int64) []int64 { return without(all, without(all, shards)) }
-	f.Shards, f.Moved, f.Kept, f.Waiting, f.Back, f.Surplus, f.Parted = some(f.Shards), some(f.Moved), some(f.Kept), some(f.Waiting), some(f.Back), some(f.Surplus), some(f.Parted)
+	f.Shards, f.Moved, f.Kept, f.Waiting, f.Back, f.Surplus, f.Parted, f.Old = some(f.Shards), some(f.Moved), some(f.Kept), some(f.Waiting), some(f.Back), some(f.Surplus), some(f.Parted), some(f.Old)
+	f.Lost = slices.DeleteFunc(slices.Clone(f.Lost), func(o check.Opening) bool { return !slices.Contains(shards, o.Shard) })
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -97,8 +98,8 @@ var remedies = map[Kind]remedy{
 	Subscription: {1, "it would go on writing", "", "SELECT firn.drop_subscription(name) FROM firn.leftovers() WHERE kind = 'subscription' AND name = $1"},
 	Publication:  {2, "it does nothing", "", "SELECT firn.drop_leftovers() FROM firn.leftovers() WHERE kind = 'publication' AND name = $1"},
 	Slot:         {2, "it keeps WAL for nobody, until the disk is full", "", ""},
-	Fence:        {2, "they are not in use", "open", "SELECT firn.drop_fences(shard, term, attempt) FROM firn.shard WHERE shard = $1"},
-	Receiver:     {2, "they are not in use", "open", "SELECT firn.drop_fences(shard, term, attempt) FROM firn.shard WHERE shard = $1"},
+	Fence:        {2, "they are not in use", "open", ""},
+	Receiver:     {2, "they are not in use", "open", ""},
 	Mark:         {2, "it does nothing", "open", "SELECT firn.drop_mark(schema) FROM firn.shard WHERE shard = $1"},
 	Copy:         {2, "it takes room", "moved", "SELECT firn.drop_copy($1, compared => true)"},
 	Record:       {2, "the schema was dropped, and firn still lists the sequences that it had", "moved", "SELECT firn.forget_dropped() FROM firn.shard WHERE shard = $1"},
@@ -134,6 +135,31 @@ func Clean(ctx context.Context, servers []topology.Server, left []Leftover, done
 	}
 	return nil
 }
+
+// CleanAll removes what [Leftovers] finds, except old copies, and what shows only then: the end of a move leaves
+// triggers. It calls done for each, and fails as [Clean] does. What is still there after it was removed stays.
+func CleanAll(ctx context.Context, servers []topology.Server, done func(Leftover)) error {
+	removed := make(map[string]bool)
+	for {
+		left, err := Leftovers(ctx, servers)
+		if err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(l Leftover) bool { return l.Kind == Old || removed[l.id()] })
+		if len(left) == 0 {
+			return nil
+		}
+		if err := Clean(ctx, servers, left, done); err != nil {
+			return err
+		}
+		for _, l := range left {
+			removed[l.id()] = true
+		}
+	}
+}
+
+// id tells leftovers apart.
+func (l Leftover) id() string { return strings.Join([]string{l.Server, string(l.Kind), l.Name}, " ") }
 
 // clean removes one thing.
 func (l Leftover) clean(ctx context.Context, ends map[string]*end, c *pgx.Conn) error {
@@ -189,8 +215,29 @@ func (l Leftover) locked(ctx context.Context, c *pgx.Conn, r remedy, term int64)
 	if tag.RowsAffected() == 0 || moves.RowsAffected() > 0 {
 		return false, nil
 	}
-	if _, err := tx.Exec(ctx, r.sql, l.Shard); err != nil {
+	if l.Kind == Fence || l.Kind == Receiver {
+		err = l.dropTriggers(ctx, tx)
+	} else {
+		_, err = tx.Exec(ctx, r.sql, l.Shard)
+	}
+	if err != nil {
 		return false, err
 	}
 	return true, tx.Commit(ctx)
+}
+
+const triggersSQL = `SELECT format('DROP TRIGGER %I ON %s', t.tgname, t.tgrelid::regclass)
+FROM firn.shard AS s JOIN pg_namespace AS n ON n.nspname = s.schema JOIN pg_class AS c ON c.relnamespace = n.oid JOIN pg_trigger AS t ON t.tgrelid = c.oid
+WHERE s.shard = $1 AND n.nspname || '.' || c.relname = $2 AND (t.tgname = 'firn_fence' OR t.tgfoid = 'firn.check_receiver()'::regprocedure)`
+
+// dropTriggers drops the triggers of one table. A transaction that locks one table only is in no deadlock with a
+// program that writes to several.
+func (l Leftover) dropTriggers(ctx context.Context, tx pgx.Tx) error {
+	drops, err := names(ctx, tx, triggersSQL, l.Shard, l.Name)
+	for _, sql := range drops {
+		if err == nil {
+			_, err = tx.Exec(ctx, sql)
+		}
+	}
+	return err
 }

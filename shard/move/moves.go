@@ -40,6 +40,9 @@ type Move struct {
 	Standby string // of Unknown: the server whose address leads to a standby
 	Unasked string // of Unknown: the server of the move that is not among those that were asked
 
+	Old   []int64         // those of which the target has an old copy, which firn shard reopen has left, and which is in the way of the move
+	Twice []check.Finding // of shards that more than one server serves: nothing ends the move before
+
 	Lost []check.Opening // shards that no server serves, and that the move does not open; empty unless all servers answer
 }
 
@@ -158,19 +161,34 @@ func Moves(ctx context.Context, servers []topology.Server) ([]Move, error) {
 				f.Phase, f.Forgot, f.Problem, f.Standby = Unknown, "", "the address of "+s.Name+" leads to a standby", s.Name
 			}
 		}
-		both := map[string]*topology.View{f.Source: views[f.Source], f.Target: views[f.Target]}
-		for _, n := range f.Shards {
-			if both[f.Source] != nil && both[f.Target] != nil {
-				f.Copy = cmp.Or(f.Copy, check.CopyOf(both, n))
-			}
-			if o, lost := check.OpeningOf(views, n); lost && len(views) == len(servers) {
-				f.Lost = append(f.Lost, o)
-			}
-		}
+		f.lookAt(views, len(views) == len(servers))
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b Move) int { return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Batch, b.Batch)) })
 	return all, err
+}
+
+// lookAt notes what servers say of the shards, which the accounts of the move do not say. Answered says that all
+// servers have answered.
+func (f *Move) lookAt(views map[string]*topology.View, answered bool) {
+	both := map[string]*topology.View{f.Source: views[f.Source], f.Target: views[f.Target]}
+	for _, n := range f.Shards {
+		if both[f.Source] != nil && both[f.Target] != nil {
+			f.Copy = cmp.Or(f.Copy, check.CopyOf(both, n))
+		}
+		if o, lost := check.OpeningOf(views, n); lost && answered {
+			f.Lost = append(f.Lost, o)
+		}
+		if hasOldCopy(views[f.Target], n) {
+			f.Old = append(f.Old, n)
+		}
+	}
+	f.Twice = check.Twice(views, func(n int64) bool { return slices.Contains(f.Shards, n) })
+}
+
+// hasOldCopy says whether a server has a copy of a shard that firn shard reopen has left.
+func hasOldCopy(v *topology.View, n int64) bool {
+	return v != nil && slices.ContainsFunc(v.Shards, func(row topology.Row) bool { return row.Shard == n && row.Told && !row.Dropped })
 }
 
 // unasked notes that one server of the move is not among those that were asked, so that nobody knows what it knows.

@@ -16,7 +16,7 @@ var ErrNoneInCluster = errors.New("shard: there is no cluster on these servers y
 // An Addition says what to do to add servers to a cluster.
 type Addition struct {
 	Plan  *Plan    // of the new ones, on which no shards are made
-	Again []string // those that were taken out before, and know of the cluster
+	Again []string // those that were taken out before, or are not known to the others, and know of the cluster
 	Told  []string // the servers that have to be told
 	told  []*site
 }
@@ -44,13 +44,14 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 		if v := s.sites[i].view; v != nil && v.Cluster == "" && len(v.Shards) > 0 {
 			return nil, s.sites[i].fault("it has shard %d of its own: a server that is added has none", v.Shards[0].Shard)
 		}
-		if !slices.Contains(all, name) {
+		known := slices.Contains(all, name)
+		if !known {
 			all = append(all, name)
-			if v := s.sites[i].view; v != nil && v.Cluster != "" {
-				again = append(again, name)
-			}
 		} else if err := forgot(s.sites[i:i+1], m); err != nil {
 			return nil, err
+		}
+		if v := s.sites[i].view; v != nil && v.Cluster != "" && (!known || s.unknownToAll(name)) {
+			again = append(again, name)
 		}
 	}
 	if err := sameOwner(s.sites, m.Servers); err != nil {
@@ -71,6 +72,20 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 	a := p.addition()
 	a.Again = again
 	return a, nil
+}
+
+// unknownToAll says whether no other server of the cluster knows a server, which was taken out of the cluster.
+func (s *Servers) unknownToAll(name string) bool {
+	others := 0
+	for _, t := range s.sites {
+		if v := t.view; v != nil && v.Cluster != "" && t.server.Name != name {
+			if slices.Contains(v.Servers, name) {
+				return false
+			}
+			others++
+		}
+	}
+	return others > 0
 }
 
 // addition parts what is done on new servers from what the others are told.

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func whyNot(row topology.Row, server string, views map[string]*topology.View, as
 	if row.State == topology.StateMoved && !asked {
 		return movedText(row, views)
 	}
-	for _, name := range slices.Sorted(maps.Keys(views)) {
+	for _, name := range newestFirst(views, row.Shard) {
 		v := views[name]
 		i := slices.IndexFunc(v.Shards, func(other topology.Row) bool { return other.Shard == row.Shard })
 		if name == server || i < 0 {
@@ -165,12 +166,33 @@ func whyNot(row topology.Row, server string, views map[string]*topology.View, as
 		case asked && letGoTo(row, name) && !other.Here: // that is an older state perhaps: their rows say which has more
 		case other.State == topology.StateMoved && superseded(other, server, views): // a move that came back here
 		case other.Term > row.Term && other.State == topology.StateMoved:
-			return fmt.Sprintf("it is moving from %s to %s", name, other.MovedTo)
+			return fmt.Sprintf("%s has given it to %s since", name, other.MovedTo)
 		case other.Term > row.Term:
 			return fmt.Sprintf("%s has had it since: the term there is %d, and %d here", name, other.Term, row.Term)
 		}
 	}
 	return ""
+}
+
+// newestFirst are the names of servers: first those that serve a shard, then those that know it at the highest term.
+func newestFirst(views map[string]*topology.View, n int64) []string {
+	rowOf := func(name string) (row topology.Row) {
+		for _, row = range views[name].Shards {
+			if row.Shard == n {
+				return row
+			}
+		}
+		return topology.Row{Term: -1}
+	}
+	rank := func(name string) int {
+		if rowOf(name).Serves() {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedFunc(maps.Keys(views), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(rowOf(b).Term, rowOf(a).Term), cmp.Compare(a, b))
+	})
 }
 
 // superseded says whether a server let a shard go to the one that is to open it, after all that another row says.

@@ -211,7 +211,7 @@ func TestPlanReopen(t *testing.T) {
 		{3, "it was moved to b"},
 		{4, "it is open on b"},
 		{5, "b has had it since: the term there is 4, and 3 here"},
-		{6, "it is moving from b to c"},
+		{6, "b has given it to c since"},
 	}
 	if !slices.Equal(plan.Left, want) {
 		t.Errorf("leaves %v, not %v", plan.Left, want)
@@ -219,6 +219,15 @@ func TestPlanReopen(t *testing.T) {
 	moved := map[string]*topology.View{"a": view("a", row(1, topology.StateMoved, 3, true, "c")), "b": view("b", row(1, topology.StateOpen, 5, true, ""))}
 	if plan, err = setup.PlanReopen("a", moved, nil, nil, nil); err != nil || !slices.Equal(plan.Left, []setup.Left{{1, "it was moved to c, and is on b now"}}) {
 		t.Errorf("moved to c, which is no server any more, and on b now: %+v, %v", plan, err)
+	}
+	later := map[string]*topology.View{
+		"a": view("a", row(1, topology.StateClosed, 3, false, ""), row(2, topology.StateClosed, 3, false, "")),
+		"b": view("b", row(1, topology.StateMoved, 5, true, "c"), row(2, topology.StateMoved, 5, true, "c")),
+		"c": view("c", row(1, topology.StateOpen, 6, true, ""), row(2, topology.StateMoved, 7, true, "d")),
+		"d": view("d"),
+	}
+	if plan, err = setup.PlanReopen("a", later, nil, nil, nil); err != nil || !slices.Equal(plan.Left, []setup.Left{{1, "it is open on c"}, {2, "c has given it to d since"}}) {
+		t.Errorf("it is where the last server gave it: %+v, %v", plan, err)
 	}
 	if plan, err := setup.PlanReopen("a", views, nil, nil, func(n int64) bool { return n == 0 || n == 4 }); err != nil || len(plan.Shards) != 1 || len(plan.Left) != 1 {
 		t.Errorf("0 was asked for, to be opened again: %+v, %v", plan, err)
