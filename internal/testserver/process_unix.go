@@ -70,10 +70,11 @@ func alive(ids []identity) []identity {
 	})
 }
 
-// killFamily ends root and all below it, root first, so that it starts no more.
+// killFamily ends root and all below it. It stops root first: what root starts between a look at its
+// family and its end would be left, and might not notice that end for long.
 func killFamily(root identity) {
 	var ids []identity
-	for _, r := range family(root) {
+	for _, r := range familyOfStopped(root) {
 		ids = append(ids, r.identity)
 		syscall.Kill(r.PID, syscall.SIGKILL)
 	}
@@ -84,6 +85,18 @@ func killFamily(root identity) {
 		for _, id := range ids {
 			syscall.Kill(id.PID, syscall.SIGKILL)
 		}
+	}
+}
+
+// familyOfStopped stops root, and returns it and all below it.
+func familyOfStopped(root identity) []running {
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
+		all := family(root)
+		i := slices.IndexFunc(all, func(r running) bool { return r.identity == root })
+		if i < 0 || all[i].stopped || time.Now().After(deadline) {
+			return family(root) // once more: what it started before it stopped
+		}
+		syscall.Kill(root.PID, syscall.SIGSTOP)
 	}
 }
 
