@@ -9,6 +9,7 @@ import (
 
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/pool"
 )
 
 // oneSeries reads a series. Which keys it can have depends on its kind, wherever
@@ -141,6 +142,8 @@ func (r *reader) wholeSeries(s *Written) {
 	}
 	p, err := r.PoolOf(s)
 	switch {
+	case r.leavesDefault(s):
+		r.fault(s.Name.At, "%s has no pool, and another series names one. Before pools were listed it drew from the pool %s: to go on so, write pool: %[2]s here, and %[2]s: {} under pools. Otherwise write pool: %[3]s", what, pool.Default, p.name.Text)
 	case p != nil && p.faulty:
 	case err != nil && s.pool.At.Line != 0:
 		r.fault(s.pool.At, "%s: %s", what, err)
@@ -154,6 +157,13 @@ func (r *reader) wholeSeries(s *Written) {
 		o.Shard, _ = parseNumber(s.shard.Text) // faulty otherwise
 		r.check(what, Entry{Text: "any"}, o, map[string]Entry{"shard": s.shard})
 	}
+}
+
+// leavesDefault reports whether a series would draw from another pool than the default one only because that pool
+// was listed for another series.
+func (r *reader) leavesDefault(s *Written) bool {
+	return s.pool.Text == "" && len(r.Pools) == 1 && r.Pools[0].name.Text != pool.Default &&
+		slices.ContainsFunc(r.Series, func(other Written) bool { return other.Kind.Text == Flake && other.pool.Text != "" })
 }
 
 // wholeOptions reports what the series would say of its options, each at its place.
