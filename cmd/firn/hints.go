@@ -158,6 +158,9 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 			return
 		}
 		for _, value := range h.values(f) {
+			if f.Name == "server" && strings.Contains(args, " --clean") && h.isGone(value) {
+				continue // what is left is removed from the servers that are there
+			}
 			if f.Name == "config" && strings.Contains(args, phrase.ShellWord(value)) {
 				continue // the config to check
 			}
@@ -173,6 +176,16 @@ func (h hinter) repeated(to *cobra.Command, args string) (flags string, masked b
 		flags += " --new"
 	}
 	return flags, masked
+}
+
+// isGone reports whether a value of --server is that of a server which --gone names.
+func (h hinter) isGone(value string) bool {
+	gone := h.cmd.Flags().Lookup("gone")
+	if gone == nil {
+		return false
+	}
+	name, _, _ := strings.Cut(value, "=")
+	return slices.Contains(h.values(gone), name)
 }
 
 // anotherSeries reports whether the arguments of a hint's command name another series than the command

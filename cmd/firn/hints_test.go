@@ -298,3 +298,23 @@ func TestHintOutage(t *testing.T) {
 		}
 	}
 }
+
+// TestHintWithoutTheGone: what is left of a server that is gone is removed from the servers that are there.
+func TestHintWithoutTheGone(t *testing.T) {
+	emptyHome(t)
+	root := newRoot()
+	cmd, rest, err := root.Find([]string{"shard", "reopen"})
+	if err != nil || len(rest) != 0 {
+		t.Fatal(rest, err)
+	}
+	if err := cmd.ParseFlags([]string{"a", "--gone", "b", "--server", "a=postgres://h/a", "--server", "b=postgres://h/b"}); err != nil {
+		t.Fatal(err)
+	}
+	h := hinter{cmd: cmd}
+	if got := h.compose("firn shard doctor --clean"); got != "firn shard doctor --clean --server a=postgres://h/a" {
+		t.Error(got)
+	}
+	if got := h.compose("firn shard status"); got != "firn shard status --server a=postgres://h/a --server b=postgres://h/b" {
+		t.Error(got)
+	}
+}

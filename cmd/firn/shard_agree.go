@@ -17,15 +17,19 @@ import (
 
 // This file says what a new cluster is for good, and asks whether that is meant.
 
-// addYes adds --yes to a command whose question is what a cluster is for good.
+// addYes adds --yes to a command whose question is what a cluster is for good, or whether shards were never made.
 func addYes(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask: what never changes is as it should be")
 }
 
 // agree asks whether a cluster that is not there yet is to be what is planned.
 func (o *shardsInit) agree(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error {
-	if p.Cluster != "" || o.dryRun {
+	switch made := p.Made(); {
+	case o.dryRun, p.Cluster != "" && (made == 0 || o.yes):
 		return nil
+	case p.Cluster != "":
+		question := fmt.Sprintf("Shards on no server, which would be made empty: %s. If a server had them, their rows are only in its backup, and numbers of your own sequences begin again. Were they never made?", phrase.Count(made))
+		return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 	}
 	question := "How many shards there are, the layout, the keys and the schemas never change. Make the cluster so?"
 	return askOfLayout(ctx, cmd, p.Layout, o.yes, question)

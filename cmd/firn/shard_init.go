@@ -139,7 +139,7 @@ func (o *shardsInit) init(ctx context.Context, cmd *cobra.Command, servers []top
 		return setupFailure(err)
 	}
 	if p.Missing > 0 {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards are nowhere; to make them: firn shard init --count %d",
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards are on no server. If a server had them, put its data or a backup in its place, then: firn shard reopen SERVER. Only if they were never made: firn shard init --count %d",
 			phrase.Count(p.Missing), phrase.Count(p.Keys.Shards()), p.Keys.Shards())
 	}
 	if p.Cluster == "" && !wantsJSON(cmd) {

@@ -47,12 +47,15 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 		known := slices.Contains(all, name)
 		if !known {
 			all = append(all, name)
-		} else if err := forgot(s.sites[i:i+1], m); err != nil {
-			return nil, err
 		}
 		if v := s.sites[i].view; v != nil && v.Cluster != "" && (!known || s.unknownToAll(name)) {
 			again = append(again, name)
 		}
+	}
+	// Also those that are not added: what is empty at the address of one would be made that server.
+	members := slices.DeleteFunc(slices.Clone(s.sites), func(t *site) bool { return !slices.Contains(m.Servers, t.server.Name) })
+	if err := forgot(members, m); err != nil {
+		return nil, err
 	}
 	if err := sameOwner(s.sites, m.Servers); err != nil {
 		return nil, err

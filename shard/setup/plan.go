@@ -63,6 +63,14 @@ func (p *Plan) Steps() (n int64) {
 	return n
 }
 
+// Made returns how many shards Run makes.
+func (p *Plan) Made() (n int64) {
+	for _, s := range p.Servers {
+		n += int64(len(s.Make))
+	}
+	return n
+}
+
 // Init plans a cluster on the servers, in which shard i of n is on server i*k/n of
 // the k servers in their order. In a cluster that is there already shards are made
 // that are nowhere, if w.Count says that they are to be there, and what is of another
