@@ -349,10 +349,27 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 		f.say(Bad, "", do, "%s not served, %s: %s", are(why[text]), text, phrase.Few(why[text]))
 	}
 	every := func(int64) bool { return true }
+	f.older(views)
 	if all {
 		f.all = append(f.all, Nowhere(views, every)...)
 	}
 	f.all = append(f.all, Twice(views, every)...)
+}
+
+// older is about servers that were put back, copied or promoted, and have shards which others serve: they are to be
+// told so, before a shard can move there.
+func (f *findings) older(views map[string]*topology.View) {
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		var old []string
+		for _, row := range views[name].Shards {
+			if !row.Here && row.State != topology.StateMoved && len(serving(saying(views, row.Shard))) > 0 {
+				old = append(old, strconv.FormatInt(row.Shard, 10))
+			}
+		}
+		if len(old) > 0 {
+			f.say(Warn, name, "to tell it so: firn shard reopen "+name, "it was put back, copied or promoted, and does not know that another server serves %s: %s", shards(old), phrase.Few(old))
+		}
+	}
 }
 
 // withoutRoute are the shards that no server knows, of those that keys lead to.
