@@ -182,7 +182,7 @@ func TestHangingIsBounded(t *testing.T) {
 	r, err := s.Put(t.Context(), "k", []byte(`1`), store.Condition{})
 	must(t, err)
 	p.Hang(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	done := make(chan error, 3*inFlight)
 	for range 3 * inFlight {
