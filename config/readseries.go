@@ -143,7 +143,7 @@ func (r *reader) wholeSeries(s *Written) {
 	p, err := r.PoolOf(s)
 	switch {
 	case r.leavesDefault(s):
-		r.fault(s.Name.At, "%s has no pool, and another series names one. Before pools were listed it drew from the pool %s: to go on so, write pool: %[2]s here, and %[2]s: {} under pools. Otherwise write pool: %[3]s", what, pool.Default, p.name.Text)
+		r.fault(s.Name.At, "%s has no pool, and another series names one. Without pools in the file it draws from the pool %s. To keep that, write pool: %[2]s here, and %[2]s: {} under pools. Otherwise write pool: %[3]s", what, pool.Default, p.name.Text)
 	case p != nil && p.faulty:
 	case err != nil && s.pool.At.Line != 0:
 		r.fault(s.pool.At, "%s: %s", what, err)

@@ -17,7 +17,7 @@ import (
 
 // This file says what a new cluster is for good, and asks whether that is meant.
 
-// addYes adds --yes to a command whose question is what a cluster is for good, or whether shards were never made.
+// addYes adds --yes to a command that asks about what never changes in a cluster, or whether shards were never made.
 func addYes(cmd *cobra.Command, yes *bool) {
 	cmd.Flags().BoolVar(yes, "yes", false, "do not ask: what never changes is as it should be")
 }

@@ -121,8 +121,8 @@ func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) e
 	return err
 }
 
-// overlap returns the error of the first of these documents, all of which are to be created, that could
-// give texts of one before it in the same store.
+// overlap returns an error if two of these documents, which are all to be created, could give the same text in one
+// store.
 func overlap(documents []*supply) error {
 	for i, s := range documents {
 		d := s.drawing
