@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -32,3 +33,6 @@ func inode(f *os.File) (device, number uint64, err error) {
 	st := info.Sys().(*syscall.Stat_t)
 	return uint64(st.Dev), uint64(st.Ino), nil
 }
+
+// diskFull says whether a write failed because no space is left.
+func diskFull(err error) bool { return errors.Is(err, syscall.ENOSPC) }

@@ -34,3 +34,9 @@ func inode(f *os.File) (device, number uint64, err error) {
 	}
 	return uint64(info.VolumeSerialNumber), uint64(info.FileIndexHigh)<<32 | uint64(info.FileIndexLow), nil
 }
+
+// diskFull says whether a write failed because no space is left.
+func diskFull(err error) bool {
+	const handleDiskFull, full = syscall.Errno(39), syscall.Errno(112) // ERROR_HANDLE_DISK_FULL, ERROR_DISK_FULL
+	return errors.Is(err, handleDiskFull) || errors.Is(err, full)
+}

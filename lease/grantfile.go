@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"syscall"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/holder"
@@ -26,7 +25,7 @@ type GrantFileError struct {
 
 func (e *GrantFileError) Error() string {
 	text := fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err)
-	if errors.Is(e.Err, syscall.ENOSPC) {
+	if diskFull(e.Err) {
 		text += "; free some space there: ids continue when the file can be written again"
 	}
 	return text
