@@ -66,7 +66,7 @@ const elsewhere = "UPDATE firn.shard SET state = 'moved', moved_to = '%s', term 
 // TestShardsReopenBegunMove: reopen says of a move that had only begun what status says then.
 func TestShardsReopenBegunMove(t *testing.T) {
 	t.Parallel()
-	reopenAgrees(t, halfMove, knowsOf("moved", "'a'", 0), "b", "to go on: firn shard move 0 --to b; to give up: firn shard abort 0")
+	reopenAgrees(t, halfMove, knowsOf("moved", "'a'", 0), "b", "to continue: firn shard move 0 --to b; to abort: firn shard abort 0")
 }
 
 // TestShardsReopenArrivedMove: the same of a move that had changed over.

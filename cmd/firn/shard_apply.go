@@ -34,7 +34,7 @@ shard's table firn_applied. Broken off by an error or by anything else, it goes 
 it was when it is run again.
 
 A shard whose move is not finished gets no file, because the other copy of the shard would
-not get it: finish the move, or give it up, and run it again; or say --moving.
+not get it: finish the move, or abort it, and run it again; or say --moving.
 
 One shard goes first, alone: the lowest, or --canary, after which it asks on a terminal.
 If that fails nothing else is begun. After --max-failures nothing more is begun either;
@@ -68,7 +68,7 @@ time, so write it for that: DROP INDEX CONCURRENTLY IF EXISTS, then CREATE.`,
 	flags.DurationVar(&o.options.LockTimeout, "lock-timeout", 2*time.Second, "how long a statement waits for a lock, and others behind it")
 	flags.DurationVar(&o.options.StatementTimeout, "statement-timeout", 0, "how long a statement may take (no limit)")
 	flags.BoolVar(&o.late, "out-of-order", false, "allow files with numbers below those that were applied")
-	flags.BoolVar(&o.moving, "moving", false, "also on shards whose move is not finished: after a file that changes tables the move can only be given up, or finished")
+	flags.BoolVar(&o.moving, "moving", false, "also on shards whose move is not finished: after a file that changes tables the move can only be aborted, or finished")
 	flags.BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	flags.BoolVar(&o.status, "status", false, "say which files the shards have, and do nothing")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask after the canary")
@@ -230,7 +230,7 @@ func askAfterCanary(ctx context.Context, p *ui.Person, canary int64, others int)
 	question := fmt.Sprintf("Shard %d has all. Go on with %s?", canary, phrase.Plural(others, "other shard"))
 	err := p.Ask(ctx, question)
 	if err != nil && ctx.Err() == nil {
-		return ui.Failed("only shard %d was changed", canary).Hint("run it again to go on")
+		return ui.Failed("only shard %d was changed", canary).Hint("run it again to continue")
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func TestShardsAbortBesideMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := waitingMove(t, a, with("move 1 --to b"))
-	if out := succeed(t, with("abort 1")...); out != "1 move given up\n" {
+	if out := succeed(t, with("abort 1")...); out != "1 move aborted\n" {
 		t.Error(out)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {

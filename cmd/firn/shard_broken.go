@@ -110,17 +110,17 @@ func brokenText(moves []move.Move, shards []int64, again string) string {
 	case unknown:
 		fmt.Fprintln(&b, "Start the server that does not answer, or check its address.")
 	}
-	fmt.Fprintf(&b, "To go on, from any host:  %s\n", again)
+	fmt.Fprintf(&b, "To continue, from any host: %s\n", again)
 	if unknown {
 		return b.String()
 	}
 	if len(abort) > 0 {
 		slices.Sort(abort)
-		fmt.Fprintf(&b, "To give it up:            firn shard abort %s\n", move.List(abort))
+		fmt.Fprintf(&b, "To abort it:                firn shard abort %s\n", move.List(abort))
 	}
 	if len(finish) > 0 && len(nowhere)+len(abort) == 0 {
 		slices.Sort(finish)
-		fmt.Fprintf(&b, "To drop the old copies:   firn shard finish %s\n", move.List(finish))
+		fmt.Fprintf(&b, "To drop the old copies:     firn shard finish %s\n", move.List(finish))
 	}
 	return b.String()
 }
@@ -172,7 +172,7 @@ func standing(f move.Move, left []int64) string {
 	case move.Begun:
 		return fmt.Sprintf("%s%s on %s."+next+"Nothing is copied to %s yet.", moved, serves(left), f.Source, f.Target)
 	}
-	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and goes on copying by itself.", moved, serves(left), f.Source, f.Target, phrase.Count(f.Rows), phrase.Count(f.RowsTotal))
+	return fmt.Sprintf("%s%s on %s."+next+"%s has about %s of %s rows, and PostgreSQL continues the copy.", moved, serves(left), f.Source, f.Target, phrase.Count(f.Rows), phrase.Count(f.RowsTotal))
 }
 
 // standsText says which servers serve the shards of a move.

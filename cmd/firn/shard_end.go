@@ -21,9 +21,9 @@ func newShardsAbort() *cobra.Command {
 	return o.ending(&cobra.Command{
 		Use:   "abort [LIST]",
 		Short: "Cancel moves that have not switched servers",
-		Long: `Give up moves of shards that have not changed over: what was copied is dropped, on both
-servers nothing is left of the move, and the shards stay where they are, and serve
-meanwhile. Shards that were moved together are given up together; those of them that have
+		Long: `Abort moves of shards that have not changed over: what was copied is dropped, nothing is
+left of the move on both servers, and the shards stay where they are, and serve
+meanwhile. Shards that were moved together are aborted together; those of them that have
 changed over stay where they are now: firn shard revert takes them back.
 
 Where the server that they were to come to is permanently gone, --gone says so: the one that
@@ -31,7 +31,7 @@ has them does without it, and should it come back after all, it opens nothing. N
 done while it answers.`,
 		Example: `  firn shard abort 17
   firn shard abort 17 --gone b`,
-	}, "given up", "the server that --gone names is permanently gone", (*move.Mover).Abort)
+	}, "aborted", "the server that --gone names is permanently gone", (*move.Mover).Abort)
 }
 
 func newShardsFinish() *cobra.Command {
@@ -111,12 +111,12 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
-			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to go on: %s", hinter{cmd: cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
+			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to continue: %s", hinter{cmd: cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || errors.As(err, new(*move.SurplusError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead
 			return moveFailure(err)
 		} else if err != nil {
-			return moveFailure(err).Hint("to go on: firn shard %s %s", cmd.Name(), list)
+			return moveFailure(err).Hint("to continue: firn shard %s %s", cmd.Name(), list)
 		}
 	}
 	if cmd.Name() == "abort" {
@@ -133,7 +133,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 }
 
 // arrived says which shards abort has left in their moves, because they have changed over. Where
-// there is no other, nothing was given up, which is an error.
+// there is no other, nothing was aborted, which is an error.
 func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards, ended []int64) error {
 	moves, err := move.Moves(ctx, servers)
 	if err != nil {
@@ -145,7 +145,7 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 		if len(there) == 0 {
 			continue
 		}
-		note := ui.Failed("shard %s has moved to %s: there is nothing to give up", move.List(there), f.Target)
+		note := ui.Failed("shard %s has moved to %s: there is nothing to abort", move.List(there), f.Target)
 		for _, a := range f.Of(there).Next() {
 			note = note.Hint("%s", a)
 		}
@@ -158,7 +158,7 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 		ui.PrintWarning(cmd.ErrOrStderr(), "%s; %s", f, hinter{cmd: cmd}.line(f))
 	}
 	if len(ended) == 0 && len(notes) > 0 {
-		return ui.Failed("no move was given up")
+		return ui.Failed("no move was aborted")
 	}
 	return nil
 }

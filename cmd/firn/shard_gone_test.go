@@ -49,7 +49,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	p.Process.Signal(syscall.SIGINT)
 	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
 	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 1 serves on a.\n            Nothing is copied to b yet.\n"+
-		"To go on, from any host:  firn shard move 1 --to b"+at+"\nTo give it up:            firn shard abort 1"+at+"\n") {
+		"To continue, from any host: firn shard move 1 --to b"+at+"\nTo abort it:                firn shard abort 1"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	p = waitingMove(t, a, with(flags, "move", "1", "--to", "b"))
@@ -82,7 +82,7 @@ func TestShardsMoveBrokenOff(t *testing.T) {
 	if said := refuse(t, 2, with(flags, "abort", "1", "--gone", "b")...); !strings.Contains(said, "nobody can confirm: Is server b permanently gone?") {
 		t.Error(said)
 	}
-	if out := succeed(t, with(flags, "abort", "1", "--gone", "b", "--yes")...); out != "1 move given up\n" {
+	if out := succeed(t, with(flags, "abort", "1", "--gone", "b", "--yes")...); out != "1 move aborted\n" {
 		t.Error(out)
 	}
 	if out := succeed(t, with(flags, "remove-server", "b", "--gone", "b", "--yes")...); !strings.Contains(out, "no longer in the cluster") {
@@ -127,7 +127,7 @@ func TestBrokenText(t *testing.T) {
 	}{
 		{nil, "no move is under way, the shards serve where they are", "abort"},
 		{[]move.Move{one(move.Begun)}, "shards 1-2 serve on a.\n            Nothing is copied to b yet.", "finish"},
-		{[]move.Move{one(move.Filling)}, "b has about 5,000 of 9,000 rows, and goes on copying by itself.", "finish"},
+		{[]move.Move{one(move.Filling)}, "b has about 5,000 of 9,000 rows, and PostgreSQL continues the copy.", "finish"},
 		{[]move.Move{one(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
 		{[]move.Move{one(move.Ready, 1)}, "firn shard abort 2\n", "finish"},
 		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1}, Waiting: []int64{2}, Phase: move.Between}}, "shard 1 serves on b, no server serves shard 2,\n            and programs wait for it. Go on at once.", "abort"},
@@ -140,7 +140,7 @@ func TestBrokenText(t *testing.T) {
 		{[]move.Move{one(move.HalfLeft)}, "it has just begun, or is being ended.\n            The shards serve.", "abort"},
 	} {
 		text := brokenText(tt.moves, []int64{1, 2}, "firn shard move 1-2 --to b")
-		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shard "+tt.never) || !strings.Contains(text, "To go on, from any host:  firn shard move 1-2 --to b\n") {
+		if !strings.Contains(text, tt.says) || strings.Contains(text, "firn shard "+tt.never) || !strings.Contains(text, "To continue, from any host: firn shard move 1-2 --to b\n") {
 			t.Errorf("%+v\n%s", tt.moves, text)
 		}
 	}
@@ -153,18 +153,18 @@ func TestNextText(t *testing.T) {
 		f    move.Move
 		want string
 	}{
-		{move.Move{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
-		{move.Move{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to go on: firn shard move 1-2 --to b; to give up what has not moved: firn shard abort 1"},
+		{move.Move{Phase: move.Begun, Kept: both}, "shards 1-2 serve on a: to continue: firn shard move 1-2 --to b; to abort: firn shard abort 1-2"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two}, "shard 2 serves on b, shard 1 serves on a: to continue: firn shard move 1-2 --to b; to abort what has not moved: firn shard abort 1"},
 		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: one}, "shard 2 serves on b, shard 1 serves on a: to drop the other copies, after the revert: firn shard abort 1; to move there again: firn shard move 1 --to b"},
-		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to go on with the revert that was begun: firn shard revert 2; to move all to b: firn shard move 1-2 --to b"},
-		{move.Move{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Move{Phase: move.Ready, Kept: one, Moved: two, Back: both}, "shard 2 serves on b, shard 1 serves on a: to continue the revert: firn shard revert 2; to move all to b: firn shard move 1-2 --to b"},
+		{move.Move{Phase: move.Ready, Kept: both, Back: two}, "shards 1-2 serve on a: to continue: firn shard move 1-2 --to b; to abort: firn shard abort 1-2"},
 		{move.Move{Phase: move.Between, Kept: two, Waiting: one}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shard move 1-2 --to b"},
 		{move.Move{Phase: move.Between, Moved: two, Waiting: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shard move 1-2 --to b"},
 		{move.Move{Phase: move.Between, Kept: two, Waiting: one, Back: two}, "shard 2 serves on a, no server serves shard 1: programs wait until it is opened: firn shard move 1 --to b"},
 		{move.Move{Phase: move.Between, Moved: two, Waiting: one, Back: one}, "shard 2 serves on b, no server serves shard 1: programs wait until it is opened: firn shard revert 1"},
 		{move.Move{Phase: move.Between, Waiting: both, Back: two}, "no server serves shard 1-2: programs wait until it is opened: firn shard revert 2; then: firn shard move 1 --to b"},
 		{move.Move{Phase: move.Arrived, Moved: both}, "shards 1-2 serve on b: to drop the old copies: firn shard finish 1-2; to go back: firn shard revert 1-2"},
-		{move.Move{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to go on with the revert that was begun: firn shard revert 2; to stay on b, and drop the copies on a: firn shard finish 1-2"},
+		{move.Move{Phase: move.Arrived, Moved: both, Back: two}, "shards 1-2 serve on b: to continue the revert: firn shard revert 2; to stay on b, and drop the copies on a: firn shard finish 1-2"},
 		// Its schema was changed since the copy began, or the copy was put back.
 		{move.Move{Phase: move.Arrived, Moved: both, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shard finish 1-2; to go back to a: firn shard revert 1; then: firn shard finish 2; then: firn shard move 2 --to a"},
 		{move.Move{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shard finish 1-2; to go back to a: firn shard revert 1; then: firn shard finish 2; then: firn shard move 2 --to a"},
@@ -172,7 +172,7 @@ func TestNextText(t *testing.T) {
 		// One of the servers does not answer, or knows nothing of the move.
 		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards.md, \"A server that is lost\""},
 		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards.md, \"A server that is lost\""},
-		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shards 1-2 serve on a: to go on: firn shard move 1-2 --to b; to give up: firn shard abort 1-2"},
+		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shards 1-2 serve on a: to continue: firn shard move 1-2 --to b; to abort: firn shard abort 1-2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both, Old: two}, "shards 1-2 serve on a: to end it: firn shard abort 1-2; then: firn shard finish 2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b"}, "b has forgotten the move of shard 1-2: to end it: firn shard finish 1-2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "a"}, "a has forgotten the move of shard 1-2: to end it: firn shard abort 1-2"},
@@ -388,7 +388,7 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	p.Process.Signal(syscall.SIGINT)
 	at := " --server 'a=" + a + "' --server 'b=" + b + "'"
 	if code := p.code(t); code != 130 || !strings.HasSuffix(p.errs.String(), "Broken off: shard 0 serves on a.\n            Nothing is copied to b yet.\n"+
-		"To go on, from any host:  firn shard rebalance"+at+", with the same flags\nTo give it up:            firn shard abort 0"+at+"\n") {
+		"To continue, from any host: firn shard rebalance"+at+", with the same flags\nTo abort it:                firn shard abort 0"+at+"\n") {
 		t.Errorf("exit code %d\n%s", code, &p.errs)
 	}
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {

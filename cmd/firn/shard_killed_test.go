@@ -162,7 +162,7 @@ func TestShardsCleanLeaves(t *testing.T) {
 	if told := toldMoves(errs); !slices.Equal(told, []string{"move 0 --to b", "abort 0"}) || !strings.Contains(errs, "firn: warning: the move of shard 0 from a to b began less than a minute ago: it is left, because somebody may be at work on it") {
 		t.Errorf("it tells %q:\n%s", told, errs)
 	}
-	if out := succeed(t, with("abort 0")...); out != "1 move given up\n" {
+	if out := succeed(t, with("abort 0")...); out != "1 move aborted\n" {
 		t.Error(out)
 	}
 	if out, errs, _ := called(t, with("doctor --clean")...); len(toldMoves(out+errs)) > 0 {

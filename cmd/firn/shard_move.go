@@ -77,8 +77,8 @@ type shardsMove struct {
 
 func (o *shardsMove) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.DurationVar(&o.options.LockWait, "lock-wait", time.Minute, "how long a shard may be in use by long transactions before it is given up")
-	flags.DurationVar(&o.options.Stall, "stall", 2*time.Minute, "how long a copy may come no farther before it is given up")
+	flags.DurationVar(&o.options.LockWait, "lock-wait", time.Minute, "how long a shard may be in use by long transactions before the move stops")
+	flags.DurationVar(&o.options.Stall, "stall", 2*time.Minute, "how long a copy may make no progress before the move stops")
 	flags.StringSliceVar(&o.options.Consumers, "consumers-know", nil, "a `PUBLICATION` with tables of the shards whose consumers know of the move, and read from the other server too")
 	o.addReach(cmd)
 }
@@ -189,7 +189,7 @@ func (o *shardsMove) jobsFailure(ctx context.Context, servers []topology.Server,
 			Hint("to stay on %s, and drop the copy on %s: firn shard finish %d%s", under.Target, under.Source, under.Shard, then)
 	case under.Source:
 		return f.Hint("it is still on %s; to stay there: firn shard abort %d%s", under.Source, under.Shard, then).
-			Hint("to go on to %s: firn shard move %d --to %s", under.Target, under.Shard, under.Target)
+			Hint("to continue to %s: firn shard move %d --to %s", under.Target, under.Shard, under.Target)
 	}
 	return f.Hint("no server serves it now; what opens it says: firn shard status")
 }

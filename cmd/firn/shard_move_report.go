@@ -112,12 +112,12 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 			f = f.Hint("%s", nextText(one))
 		}
 	case unknown != nil:
-		f = f.Hint("to go on: %s; to see which server serves the shards: firn shard status", c.again)
+		f = f.Hint("to continue: %s; to see which server serves the shards: firn shard status", c.again)
 	default:
 		if one := oneWay(ctx, c.servers, c.shards[0]); one != nil {
 			return f.Hint("%s", nextText(*one))
 		}
-		f = f.Hint("to go on: %s; to give up what has not changed over: firn shard abort %s", c.again, c.list)
+		f = f.Hint("to continue: %s; to abort what has not changed over: firn shard abort %s", c.again, c.list)
 	}
 	return f
 }
@@ -171,7 +171,7 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("something has written to the copy: firn shard abort LIST, and move it again")
 	case errors.As(err, &other):
 		return f.Hint("to see how far it is: firn shard status").
-			Hint("to go on with it, if nobody does: firn shard move %d --to %s; to give it up instead: firn shard abort %[1]d", other.Shard, other.Target)
+			Hint("to continue it, if no other process does: firn shard move %d --to %s; to abort it instead: firn shard abort %[1]d", other.Shard, other.Target)
 	case errors.As(err, &under):
 		return f.Hint("to see what ends it: firn shard status")
 	case errors.As(err, &held):

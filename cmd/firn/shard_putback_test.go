@@ -61,7 +61,7 @@ func TestShardsPutBackTwice(t *testing.T) {
 
 	putBack(oldest)
 	const first = "if there is a newer backup or a standby of b, put it in its place first. If there is neither, b opens it with the rows of its backup, and rows that were written since are lost: firn shard reopen b --shards 2,3"
-	wants("status", []string{"only a newer backup or a standby of b has its rows: put it in the place of b, then: firn shard reopen b", first}, []string{"to go on with it"})
+	wants("status", []string{"only a newer backup or a standby of b has its rows: put it in the place of b, then: firn shard reopen b", first}, []string{"to continue it"})
 	wants("reopen b --shards 2,3", []string{"Is there no newer backup and no standby of b?"}, nil)
 	succeed(t, with("reopen b --shards 2,3 --yes")...)
 	onDatabase(t, b, "INSERT INTO insta2.t DEFAULT VALUES")

@@ -246,7 +246,7 @@ func TestShardsMoveInterrupted(t *testing.T) {
 		t.Errorf("with a password it ends with %q", said[max(0, len(said)-200):])
 	}
 	exec("COMMIT")
-	if out := succeed(t, with("abort 1")...); out != "1 move given up\n" {
+	if out := succeed(t, with("abort 1")...); out != "1 move aborted\n" {
 		t.Error(out)
 	}
 }

@@ -28,7 +28,7 @@ func (o Opening) do() string {
 	do := fmt.Sprintf("firn shard reopen %s --shards LIST", o.Server)
 	switch {
 	case o.Back == "":
-		return "to go on with it: " + do
+		return "to continue it: " + do
 	case o.Served > 0:
 		return o.beside(do)
 	case o.Server == "":

@@ -49,7 +49,7 @@ func (f Move) Next() []Advice {
 	}
 	begun := without(f.Back, left) // a revert of these was begun
 	back := len(left) > 0 && len(without(left, f.Back)) == 0
-	goOn := Advice{"to go on with the revert that was begun", []string{revert(begun)}}
+	goOn := Advice{"to continue the revert", []string{revert(begun)}}
 	switch {
 	case len(begun) > 0 && len(left) == 0:
 		return []Advice{goOn, {f.toStay("copies"), []string{finish(f.Shards)}}}
@@ -60,9 +60,9 @@ func (f Move) Next() []Advice {
 	case back:
 		return []Advice{{"to drop the other copies, after the revert", []string{abort(left)}}, {"to move there again", []string{moveTo(left, f.Target)}}}
 	case len(left) < len(f.Shards):
-		return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up what has not moved", []string{abort(left)}}}
+		return []Advice{{"to continue", []string{moveTo(f.Shards, f.Target)}}, {"to abort what has not moved", []string{abort(left)}}}
 	}
-	return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up", []string{abort(f.Shards)}}}
+	return []Advice{{"to continue", []string{moveTo(f.Shards, f.Target)}}, {"to abort", []string{abort(f.Shards)}}}
 }
 
 // nextOfHalf is of a move that only one server knows: it has just begun, or somebody has begun to
@@ -72,7 +72,7 @@ func (f Move) nextOfHalf(left []int64) []Advice {
 	case f.justBegun() && len(f.Old) > 0: // to go on is refused
 		return []Advice{{"to end it", []string{abort(f.Shards), finish(f.Old)}}}
 	case f.justBegun():
-		return []Advice{{"to go on", []string{moveTo(f.Shards, f.Target)}}, {"to give up", []string{abort(f.Shards)}}}
+		return []Advice{{"to continue", []string{moveTo(f.Shards, f.Target)}}, {"to abort", []string{abort(f.Shards)}}}
 	case f.Forgot == f.Target || len(left) == 0:
 		return []Advice{{"to end it", []string{finish(f.Shards)}}}
 	case len(f.Moved) == 0:

@@ -55,7 +55,7 @@ func next(g goal, f *facts) (step, error) {
 	if !f.target.slot && moved && !g.back {
 		return step{}, &StuckError{
 			todo[0].shard, "the stream back of its move was lost",
-			fmt.Sprintf("to give it up: firn shard abort %s; to drop the old copies of those that have moved: firn shard finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
+			fmt.Sprintf("to abort it: firn shard abort %s; to drop the old copies of those that have moved: firn shard finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
 		}
 	}
 	if do := f.streams(); do != toCut {
@@ -85,7 +85,7 @@ func nextOf(g goal, p pairOf) (action, error) {
 	case from.serves() && from.attempt != g.attempt && from.batch == "" && g.back:
 		return "", &StuckError{p.shard, "another command has begun to finish its move, so its old copy is not kept up to date any more", finishFirst([]pairOf{p})}
 	case from.serves() && from.attempt != g.attempt && from.batch == "" && to.batch != "":
-		return "", &StuckError{p.shard, "an earlier move was given up half way", giveUp([]pairOf{p})}
+		return "", &StuckError{p.shard, "an earlier move was aborted in part", giveUp([]pairOf{p})}
 	case from.serves() && from.attempt != g.attempt:
 		return toBegin, nil
 	case from.serves() && !same:
