@@ -221,9 +221,11 @@ func TestStatesOfWorkers(t *testing.T) {
 			}
 		}
 		time.Sleep(5 * time.Minute)
-		want(s, pool.WorkerHeld, 15*time.Second, 30*time.Second)
+		want(s, pool.WorkerHeld, 4*time.Minute, 5*time.Minute) // its grant is longer than its time to live
 		want(timeless{s}, pool.WorkerUnknown, 0, 0)
 		s.refuse.Store(true)
+		time.Sleep(time.Minute)
+		want(s.Store, pool.WorkerUnusable, 3*time.Minute, 4*time.Minute)
 		time.Sleep(time.Hour) // as good as dead
 		want(s.Store, pool.WorkerFree, 0, 0)
 		want(timeless{s.Store}, pool.WorkerUnknown, 0, 0)

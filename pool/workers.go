@@ -19,7 +19,7 @@ type Worker struct {
 	State   WorkerState
 	Name    string        // of the process that holds the worker, or held it last
 	Version string        // of firn in that process; empty: not recorded
-	Free    time.Duration // until the worker falls free if its holder does not write again; 0 if State is not WorkerHeld
+	Free    time.Duration // until a process can lease the worker, if its holder does not write again; 0 if State is WorkerFree or WorkerUnknown
 	Horizon time.Time     // no id of the worker has a later time
 	Written time.Time     // when the record was written, by the store's clock; zero if the store has no clock
 }
@@ -73,8 +73,11 @@ func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Work
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
 		w.State, w.Free = p.workerState(rec, r)
-		if w.State == WorkerFree && rules.Delay(r.Horizon, now) > rules.Wait {
-			w.State = WorkerUnusable
+		if past := rules.Delay(r.Horizon, now); past > rules.Wait && w.State != WorkerUnknown {
+			w.Free = max(w.Free, past)
+			if w.State == WorkerFree {
+				w.State = WorkerUnusable
+			}
 		}
 		workers = append(workers, w)
 	}
@@ -82,7 +85,7 @@ func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Work
 	return workers, nil
 }
 
-// workerState says whether a worker is held, and when it falls free.
+// workerState says whether a worker is held, and for how long if its holder does not write again.
 func (p *stored) workerState(rec store.Record, r term.Record) (WorkerState, time.Duration) {
 	if r.Owner == "" {
 		return WorkerFree, 0

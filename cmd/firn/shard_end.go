@@ -228,7 +228,11 @@ func printEnded(cmd *cobra.Command, all []int64, old []move.OldCopy, what string
 		}
 		return ui.EmitJSON(out, lines...)
 	}
-	if len(all) > 0 || len(old) == 0 {
+	if len(all)+len(old) == 0 {
+		_, err := fmt.Fprintf(out, "nothing to %s: these shards are in no move\n", cmd.Name())
+		return err
+	}
+	if len(all) > 0 {
 		if _, err := fmt.Fprintf(out, "%s %s\n", phrase.Plural(len(all), "move"), what); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func TestShardsFinishAsks(t *testing.T) {
 	onDatabase(t, b, "SELECT firn.end_move(shard, term, attempt) FROM firn.shard WHERE shard = 0")
 	says("a finish was killed before it dropped the copy", "0", 2, "This drops the old copy of shard 0 on a (")
 	succeed(t, with("finish 0 --yes")...)
-	if out := succeed(t, with("finish 0")...); out != "0 moves finished\n" {
+	if out := succeed(t, with("finish 0")...); out != "nothing to finish: these shards are in no move\n" {
 		t.Errorf("finished: %s", out)
 	}
 

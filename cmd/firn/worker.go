@@ -140,7 +140,7 @@ type workerLine struct {
 	Name    string  `json:"name"`              // of its holder, or of its last
 	Version string  `json:"version,omitempty"` // of firn in that process
 	Term    uint64  `json:"term"`
-	Free    float64 `json:"free_in_seconds,omitempty"` // of one that is held
+	Free    float64 `json:"free_in_seconds,omitempty"` // of one that is held or unusable
 	Horizon string  `json:"horizon"`
 	Written string  `json:"written,omitempty"`
 
@@ -184,7 +184,7 @@ func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer,
 	header := []string{"POOL", "WORKER", "STATE", "NAME", "VERSION", "TERM", "FREE IN", "HORIZON"}
 	return ui.Emit(out, asJSON, header, lines, func(l workerLine) []any {
 		free := "-"
-		if l.State == string(pool.WorkerHeld) {
+		if l.free > 0 {
 			free = l.free.Round(time.Second).String()
 		}
 		return []any{l.Pool, l.Worker, l.State, l.Name, cmp.Or(l.Version, "-"), l.Term, free, l.Horizon}

@@ -117,13 +117,13 @@ func (d *driver) term() (kept error) {
 	for {
 		d.step(e)
 		if d.Term.Over() {
-			return d.kept()
+			return d.kept(d.Clocks().Boot)
 		}
 		if !d.leaving || d.Term.Closed {
 			e = d.perform(d.Doing)
 			if e == nil { // no more time to say goodbye: the horizon stands
 				d.Term.Err = errNoTime
-				return d.kept()
+				return d.kept(d.Clocks().Boot)
 			}
 			if d.leaving && !d.Term.Closed && d.Doing.Op != term.Sleep {
 				d.Step(d.Clocks(), e) // what came of the action in flight comes first
@@ -133,7 +133,7 @@ func (d *driver) term() (kept error) {
 			last, err := d.close()
 			if err != nil { // keep the worker: somebody may yet go on with the grant
 				d.Term.Closed, d.Term.Err = true, err
-				return cmp.Or(d.kept(), err)
+				return cmp.Or(d.kept(d.Clocks().Boot), err)
 			}
 			e = term.Stop{Last: last}
 		}

@@ -150,13 +150,14 @@ func (p *Process) ended() bool {
 }
 
 // kept returns why a worker was not given back; nil if it was, or none was held.
-func (p *Process) kept() error {
+func (p *Process) kept(boot time.Duration) error {
 	s := &p.Term
 	if !s.Closed || s.Have.Owner == "" || s.Phase == term.Released || s.Phase == term.Lost {
 		return nil
 	}
-	return fmt.Errorf("lease: worker %d was not given back, and falls free in %s: %w",
-		s.Worker, time.Duration(s.Have.TTL)*time.Millisecond, s.Err)
+	ttl := time.Duration(s.Have.TTL) * time.Millisecond
+	past := p.Rules.Delay(s.Have.Horizon, p.Clock.At(boot)).Round(time.Second) // when its ids have passed
+	return fmt.Errorf("lease: worker %d was not given back, and falls free in %s: %w", s.Worker, max(ttl, past), s.Err)
 }
 
 // lapse is how long to wait before the next term, after so many that granted nothing.
