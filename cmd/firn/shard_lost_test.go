@@ -56,4 +56,16 @@ func TestShardsLost(t *testing.T) {
 	}
 	succeed(t, with("reopen b --shards 1 --incomplete --gone a --yes")...)
 	onDatabase(t, b, "SELECT insta1.next_id()")
+
+	// There is no backup: the shards are made anew, and the server leaves the cluster.
+	succeed(t, with("finish 2 --gone a --yes")...)
+	says("remove-server a --gone a", "no other server knows shard 0: ", `docs/shards.md, "A server that is lost"`)
+	for _, n := range []string{"0", "3", "4", "5", "6", "7"} {
+		onDatabase(t, b, "SELECT firn.create_shard("+n+", 'insta"+n+"')")
+	}
+	succeed(t, with("reopen b --shards 0,3-7 --incomplete --gone a --yes")...)
+	onDatabase(t, b, "SELECT insta0.next_id(), insta7.next_id()")
+	flags = flags[2:]
+	succeed(t, with("remove-server a --gone a --yes")...)
+	succeed(t, with("status")...)
 }

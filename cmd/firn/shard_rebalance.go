@@ -118,7 +118,9 @@ func members(ctx context.Context, cmd *cobra.Command) ([]topology.Server, error)
 		return nil, err
 	}
 	if len(m.Missing) > 0 {
-		return nil, ui.Failed("server %s is in the cluster, and is not named", strings.Join(m.Missing, ", ")).Hint("--server %s=postgres://..., or in firn.yaml", m.Missing[0])
+		return nil, ui.Failed("server %s is in the cluster, and is not named", strings.Join(m.Missing, ", ")).
+			Hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml", m.Missing[0]).
+			Hint("if it is permanently lost: " + lostPage)
 	}
 	return slices.DeleteFunc(slices.Clone(servers), func(s topology.Server) bool {
 		if slices.Contains(m.Servers, s.Name) {

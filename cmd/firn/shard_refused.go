@@ -134,7 +134,7 @@ func passwordHint(err *topology.ServerError) string {
 // serverCure is what to do about the error of one server among others, or empty.
 func serverCure(err *topology.ServerError) string {
 	if err.Away() {
-		return "start it, or check its address"
+		return "start it, or check its address; if it is permanently lost: " + lostPage
 	}
 	return refusalHint(err)
 }

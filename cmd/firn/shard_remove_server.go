@@ -174,10 +174,10 @@ func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, err
 	}
 	f := setupFailure(err)
 	switch {
-	case len(f.Hints) > 0: // it says what to do
-	case gone:
+	case gone: // whatever opens the shards needs the rows of the server
+		f.Hints = nil
 		f = f.Hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
-	default:
+	case len(f.Hints) == 0: // else it says what to do
 		f = f.Hint("to move what it has to the others: firn shard rebalance --drain %s; to drop old copies: firn shard finish LIST", name)
 	}
 	return nil, f

@@ -175,7 +175,7 @@ func TestMissing(t *testing.T) {
 	gone.Port = 1
 	got := check.Findings(check.Examine(t.Context(), []topology.Server{{Name: "a", Config: a.Config()}, {Name: "b", Config: gone}}), time.Now(), nil)
 	if len(got) < 2 || got[0].Text != "no server that answers serves 5 shards: 3, 4, 5, 6, 7" || got[1].Server != "b" ||
-		!strings.HasPrefix(got[1].Text, "it cannot be examined: ") || got[1].Do != "start it, or check its address" {
+		!strings.HasPrefix(got[1].Text, "it cannot be examined: ") || !strings.HasPrefix(got[1].Do, "start it, or check its address; if it is permanently lost: ") {
 		t.Errorf("%+v", got)
 	}
 }

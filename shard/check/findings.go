@@ -164,7 +164,7 @@ func awayDo(s *Server, err error) string {
 	if refuses(s) {
 		return "it runs, and refuses: correct its address, the password, or the rights of the role"
 	}
-	return "start it, or check its address"
+	return `start it, or check its address; if it is permanently lost: docs/shards.md, "A server that is lost"`
 }
 
 // refuses says that a server is there, and does not let itself be looked at.
