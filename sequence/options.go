@@ -26,7 +26,7 @@ type Options struct {
 	// Increment is the distance from one number to the next (INCREMENT). Zero means 1.
 	Increment int64
 	// Cache is how many numbers a process reserves by one write, at least (CACHE). Zero means
-	// 100. [SetCache] changes it.
+	// 100. It is for a series that is created: [SetCache] changes it later.
 	Cache int
 	// Strict makes numbers increase over all processes: every call waits for a write to the
 	// store.
