@@ -194,14 +194,16 @@ func (o *shardsMove) jobsFailure(ctx context.Context, servers []topology.Server,
 	return f.Hint("no server serves it now; what opens it says: firn shard status")
 }
 
-// oneWay is the move of a shard, where it is not free to go to either server: its two copies are not
-// alike any more, or one of the servers knows nothing of the move. Else it is nil.
-func oneWay(ctx context.Context, servers []topology.Server, n int64) *move.Move {
+// oneWay is the move of the first of some shards that is not free to go to either server: its two copies are not
+// alike any more, or one of the servers knows nothing of the move. Where no shard is such, it is nil.
+func oneWay(ctx context.Context, servers []topology.Server, shards ...int64) *move.Move {
 	moves, _ := move.Moves(ctx, servers)
-	for _, f := range moves {
-		if slices.Contains(f.Parted, n) || f.Phase == move.HalfLeft && slices.Contains(f.Shards, n) {
-			f = f.Of([]int64{n})
-			return &f
+	for _, n := range shards {
+		for _, f := range moves {
+			if slices.Contains(f.Parted, n) || f.Phase == move.HalfLeft && slices.Contains(f.Shards, n) {
+				f = f.Of([]int64{n})
+				return &f
+			}
 		}
 	}
 	return nil

@@ -98,7 +98,12 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 	f := moveFailure(c.err)
 	waiting, unknown := warnNowhere(ctx, cmd, c.servers, c.shards)
 	var ended *move.EndedError
+	var parted *move.PartedError
 	switch {
+	case errors.As(c.err, &parted) && !errors.As(c.err, new(*move.NoWayBackError)): // what status says
+		if one := oneWay(ctx, c.servers, parted.Shard); one != nil {
+			f = withDetail(c.err).Hint("%s", nextText(*one))
+		}
 	case errors.As(c.err, &ended):
 		again := c.again
 		if strings.Contains(again, " revert ") { // whoever ended the move may have dropped the old copy
@@ -114,7 +119,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 	case unknown != nil:
 		f = f.Hint("to continue: %s; to see which server serves the shards: firn shard status", c.again)
 	default:
-		if one := oneWay(ctx, c.servers, c.shards[0]); one != nil {
+		if one := oneWay(ctx, c.servers, c.shards...); one != nil {
 			return f.Hint("%s", nextText(*one))
 		}
 		f = f.Hint("to continue: %s; to abort what has not changed over: firn shard abort %s", c.again, c.list)

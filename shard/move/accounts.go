@@ -224,7 +224,7 @@ func (f Move) problem(a, b, from, to *account, parted []int64) string {
 	case from.slot == "used" && to.known > 0 && to.apart:
 		return fmt.Sprintf("another server (%s) reads %s, in the place of %s: stop it, if it is a copy of %[3]s; it can take no rows", cmp.Or(from.reader, "its address is not known"), from.stream, either(to == a, f.Source, f.Target))
 	case len(parted) > 0:
-		return fmt.Sprintf("the two copies of shard %s are not alike any more", List(parted))
+		return notAlikeText(parted...)
 	case from.slot == "idle" && to.known > 0:
 		return "nobody reads " + from.stream
 	}

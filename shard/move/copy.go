@@ -13,14 +13,18 @@ import (
 const copyPause = 200 * time.Millisecond
 
 // wait waits for the copy of these shards a while, and says how far it is.
-func (m *Mover) wait(ctx context.Context, todo []pairOf) error {
-	if err := m.copied(ctx); err != nil {
+func (m *Mover) wait(ctx context.Context, g goal, todo []pairOf) error {
+	if err := m.alike(ctx, g, todo); err != nil {
+		return err
+	}
+	made, err := m.copied(ctx)
+	if err != nil {
 		return err
 	}
 	if err := m.broken(ctx, todo); err != nil {
 		return err
 	}
-	if err := m.stalled(ctx); err != nil {
+	if err := m.stalled(ctx, made); err != nil {
 		return err
 	}
 	return pause(ctx, copyPause)
@@ -93,50 +97,52 @@ const completeSQL = `
 SELECT n.nspname || '.' || c.relname FROM pg_subscription AS s JOIN pg_subscription_rel AS r ON r.srsubid = s.oid AND r.srsubstate IN ('f', 's', 'r')
 JOIN pg_class AS c ON c.oid = r.srrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE s.subname = $1`
 
-// copied reports how much is copied.
-func (m *Mover) copied(ctx context.Context) error {
-	type size struct{ rows, bytes int64 }
+// A size is how much there is of a table, or of several.
+type size struct{ rows, bytes int64 }
+
+// copied reports how much is copied. It returns what is there of the tables that are being copied now.
+func (m *Mover) copied(ctx context.Context) (made size, err error) {
 	sizes := make(map[string]size)
 	var name string
 	var one size
 	rows, err := m.source.conn.Query(ctx, sizeSQL, m.forth())
 	if err != nil {
-		return m.source.fault(err)
+		return made, m.source.fault(err)
 	}
 	p := m.progress
 	p.Phase, p.Rows, p.Bytes, p.RowsTotal, p.BytesTotal = Copying, 0, 0, 0, 0
 	for rows.Next() {
 		if err := rows.Scan(&name, &one.rows, &one.bytes); err != nil {
 			rows.Close()
-			return m.source.fault(err)
+			return made, m.source.fault(err)
 		}
 		sizes[name] = one
 		p.RowsTotal += one.rows
 		p.BytesTotal += one.bytes
 	}
 	if rows.Err() != nil {
-		return m.source.fault(rows.Err())
+		return made, m.source.fault(rows.Err())
 	}
 	rows, err = m.target.conn.Query(ctx, completeSQL, m.forth())
 	if err != nil {
-		return m.target.fault(err)
+		return made, m.target.fault(err)
 	}
 	for rows.Next() {
 		if err := rows.Scan(&name); err != nil {
 			rows.Close()
-			return m.target.fault(err)
+			return made, m.target.fault(err)
 		}
 		p.Rows += sizes[name].rows
 		p.Bytes += sizes[name].bytes
 	}
 	if rows.Err() != nil {
-		return m.target.fault(rows.Err())
+		return made, m.target.fault(rows.Err())
 	}
-	if err := m.target.conn.QueryRow(ctx, copiedSQL, m.forth()).Scan(&one.rows, &one.bytes); err != nil {
-		return m.target.fault(err)
+	if err := m.target.conn.QueryRow(ctx, copiedSQL, m.forth()).Scan(&made.rows, &made.bytes); err != nil {
+		return made, m.target.fault(err)
 	}
-	p.Rows += one.rows
-	p.Bytes += one.bytes
+	p.Rows += made.rows
+	p.Bytes += made.bytes
 	m.say(p)
-	return nil
+	return made, nil
 }

@@ -72,7 +72,11 @@ func (m *Mover) compareSchemas(ctx context.Context, g goal, p pairOf) (string, e
 	if there == nil {
 		return "", &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
 	}
-	return *there, from.call(ctx, "SELECT firn.compare_schemas(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
+	err := from.call(ctx, "SELECT firn.compare_schemas(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
+	if sqlstate(err) == "ID008" {
+		err = &PartedError{p.shard, err}
+	}
+	return *there, err
 }
 
 // A BusyError says that no moment came in which a shard could change over.

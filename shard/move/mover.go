@@ -25,6 +25,7 @@ type Mover struct {
 	verified map[int64]bool
 	slotless map[string]time.Time // copies without their slots, and since when
 	far      reach
+	alikeAt  time.Time // when schemas were compared last
 	moved    []Moved
 	wrong    []error
 }
@@ -143,7 +144,7 @@ func (m *Mover) whole(ctx context.Context, f *facts) (*facts, error) {
 // carryBatch does what comes next, until nothing does. What is copied is copied of all
 // shards of a batch.
 func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
-	m.progress, m.far = Progress{Shards: len(shards)}, reach{}
+	m.progress, m.far, m.alikeAt = Progress{Shards: len(shards)}, reach{}, time.Time{}
 	m.say(Progress{Phase: Preparing})
 	for {
 		var s step

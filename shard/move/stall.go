@@ -17,7 +17,7 @@ import (
 // with: a server that crashes again and again has come no farther by that.
 type reach struct {
 	states      int64 // the states of all tables, as a number that only rises
-	rows, bytes int64 // copied
+	rows, bytes int64 // that are there of the tables being copied: the source's estimates of the others rise while programs write
 	log         int64 // applied, of what the copy waits for
 	again       int   // how often a copy that failed has begun anew
 	since       time.Time
@@ -77,13 +77,13 @@ func (m *Mover) tallies(ctx context.Context) (map[string]tally, error) {
 }
 
 // stalled gives up a copy of which nothing has come for too long: its slots wait for
-// transactions, or what receives it fails again and again.
-func (m *Mover) stalled(ctx context.Context) error {
+// transactions, or what receives it fails again and again. Made is what is there of the tables that are being copied.
+func (m *Mover) stalled(ctx context.Context, made size) error {
 	tables, err := m.tallies(ctx)
 	if err != nil {
 		return err
 	}
-	now := reach{rows: m.progress.Rows, bytes: m.progress.Bytes}
+	now := reach{rows: made.rows, bytes: made.bytes}
 	for order, s := range stateOrder {
 		now.states += int64(order) * tables[s.state].tables
 	}

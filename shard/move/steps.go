@@ -98,7 +98,7 @@ var protocol = []protocolStep{
 	{
 		do: toWait, on: "b",
 		missing: func(_, b stream) bool { return b.copying > 0 },
-		run:     func(m *Mover, ctx context.Context, w work) error { return m.wait(ctx, w.shards) },
+		run:     func(m *Mover, ctx context.Context, w work) error { return m.wait(ctx, w.goal, w.shards) },
 	},
 	{
 		do: toPublishBack, on: "b", calls: []string{"publish"},
