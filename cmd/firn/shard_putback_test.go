@@ -86,3 +86,26 @@ func TestShardsPutBackTwice(t *testing.T) {
 	wants("reopen b --dry-run", []string{lost}, nil)
 	wants("reopen b", []string{lost, "rows that were written to shards 0,2,3 since, on b or another server, are lost. Is there no newer backup and no standby of b?"}, nil)
 }
+
+// TestShardsPutBackBefore: b was reopened, and then a backup was put in its place of before shard 0 came there. b has no
+// copy of shard 0, so no command leads to opening that one on b, and whoever opens the other one is told of newer backups.
+func TestShardsPutBackBefore(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	with := func(words string) []string { return append(strings.Fields("shard "+words), flags...) }
+	onDatabase(t, addresses[0], lettingGo+"; DROP SCHEMA insta0 CASCADE; UPDATE firn.shard SET term = 5, attempt = NULL WHERE shard = 0; SELECT firn.revoke(1, 'insta1', 5, 'b', 0)")
+	onDatabase(t, addresses[1], knowsOf("moved", "'a'", 1)+"; "+promoted)
+	const lost = "only a newer backup or a standby of b has its rows: put it in the place of b, then: firn shard reopen b"
+	for _, words := range []string{"status", "doctor", "reopen b --shards 0,1 --yes", "reopen a --yes"} {
+		out, errs, _ := called(t, with(words)...)
+		said := plain(out + errs)
+		if !strings.Contains(said, lost) || strings.Contains(said, "to continue it") || strings.Contains(said, "--shards 0") {
+			t.Errorf("firn shard %s:\n%s", words, said)
+		}
+		const opens = "put it in its place first. If there is neither, b opens it with the rows of its backup"
+		if !strings.Contains(words, "reopen") && !strings.Contains(said, opens) {
+			t.Errorf("firn shard %s: no %q in\n%s", words, opens, said)
+		}
+	}
+	succeed(t, with("reopen b --shards 1 --yes")...)
+}

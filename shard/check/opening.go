@@ -83,6 +83,8 @@ func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 	switch {
 	case views[last.MovedTo] == nil:
 		return Opening{}, false
+	case last.Told && to >= 0 && all[to].Dropped:
+		return nothingBack(views, last, all), true
 	case last.Told && to >= 0:
 		o := Opening{Shard: n, Server: last.MovedTo, Why: toldText(last)}
 		if wasPutBack(views, last.MovedTo) {
@@ -101,6 +103,17 @@ func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 		return o, true
 	}
 	return Opening{n, last.server, last.MovedTo, served, fmt.Sprintf("%s knows more of it than %s, which was put back to an earlier state", last.server, last.MovedTo)}, true
+}
+
+// nothingBack is the opening of a shard that a server opened, by what all say, the highest term first, and of which that
+// server has no copy now. A reopen that was broken off tells nobody of such a shard, so the server was put back.
+func nothingBack(views map[string]*topology.View, last claim, all []claim) Opening {
+	o := Opening{Shard: last.Shard, Back: last.MovedTo, Served: serves(views[last.MovedTo])}
+	o.Why = fmt.Sprintf("%s was told that %s opened it, and %[2]s has no copy of it: %[2]s was put back to an earlier state", last.server, last.MovedTo)
+	if i := slices.IndexFunc(all, func(c claim) bool { return c.State == topology.StateMoved && !c.Dropped }); i >= 0 {
+		o.Server = all[i].server
+	}
+	return o
 }
 
 // opensOlder says whether firn shard reopen opens a shard on a server that has an older copy of it than another server
@@ -123,13 +136,13 @@ func serves(v *topology.View) (n int) {
 }
 
 // wasPutBack says whether a server was put back to an earlier state for sure: another server has let a shard
-// go to it, and it knows less of that shard.
+// go to it, and it knows less of that shard; or another server was told that it opened a shard of which it has no copy.
 func wasPutBack(views map[string]*topology.View, server string) bool {
-	last, known := make(map[int64]topology.Row), make(map[int64]int64)
+	last, known := make(map[int64]topology.Row), make(map[int64]topology.Row)
 	for name, v := range views {
 		for _, row := range v.Shards {
 			if name == server {
-				known[row.Shard] = row.Term
+				known[row.Shard] = row
 			}
 			if row.Term > last[row.Shard].Term {
 				last[row.Shard] = row
@@ -137,7 +150,10 @@ func wasPutBack(views map[string]*topology.View, server string) bool {
 		}
 	}
 	for n, row := range last {
-		if term, ok := known[n]; row.State == topology.StateMoved && !row.Told && row.MovedTo == server && (!ok || term < row.Term) {
+		if row.State != topology.StateMoved || row.MovedTo != server {
+			continue
+		}
+		if here, ok := known[n]; !ok || !row.Told && here.Term < row.Term || row.Told && here.Dropped {
 			return true
 		}
 	}
