@@ -104,6 +104,9 @@ func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) e
 		if news := creates[s]; news != nil {
 			made, err := s.drawing.mayOpen(ctx, o.stores)
 			news.Store(made)
+			if made && err == nil {
+				err = o.plan.renamed(next, s.drawing)
+			}
 			return o.plan.leaves(s.drawing, err)
 		}
 		return begin(s)
