@@ -169,14 +169,14 @@ func Raise(ctx context.Context, st store.Store, name, text string) (Info, error)
 	if !p.HasDate() && to.Count >= p.Max() {
 		return Info{}, &EndError{Series: name, Pattern: def.Pattern, Max: p.Max()}
 	}
-	if err := raiseCounter(ctx, st, name, def, to); err != nil {
+	if err := raiseCounter(ctx, st, name, def, p, to); err != nil {
 		return Info{}, err
 	}
 	return Show(ctx, st, name)
 }
 
 // raiseCounter raises the counter of a text's date.
-func raiseCounter(ctx context.Context, st store.Store, name string, def dated.Definition, to Number) error {
+func raiseCounter(ctx context.Context, st store.Store, name string, def dated.Definition, p *Pattern, to Number) error {
 	for {
 		rec, err := st.Get(ctx, dated.KeyCounter(name, to.Period))
 		if err != nil {
@@ -188,7 +188,7 @@ func raiseCounter(ctx context.Context, st store.Store, name string, def dated.De
 		}
 		c = def.RaisedTo(c, rec.Version != "", to.Period)
 		if c.Count >= to.Count {
-			return &OptionError{"to", fmt.Sprintf("to %s: numbers up to %d were granted already", to.Text, c.Count), nil}
+			return &OptionError{"to", fmt.Sprintf("to %s: texts up to %s were granted already", to.Text, p.number(to.Period, min(c.Count, p.max)).Text), nil}
 		}
 		c = c.Counted(to.Count)
 		_, err = record.Write(ctx, st, rec.Key, record.Encode(c), store.Condition{Version: rec.Version})
