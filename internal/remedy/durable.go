@@ -52,3 +52,11 @@ func BecameLossy(err error, url string) []string {
 func MayHaveLost(err error, url string) []string {
 	return append(Restarted(url), Counter(err, url, true)...)
 }
+
+// StandbyAway says what to do where commits of PostgreSQL wait for standbys and one of them does not
+// confirm. A standby that commits no longer wait for makes the store lossy while it is connected or
+// has a slot, so its slot goes first.
+const StandbyAway = "start the standby that is away, or see why it does not confirm. Only if it never comes back, was not promoted and never will be: " +
+	"drop its slot if it has one (SELECT pg_drop_replication_slot('SLOT')), then take it out of synchronous_standby_names " +
+	"(ALTER SYSTEM SET synchronous_standby_names = 'FIRST N (NAME, ...)' with all N standbys that are left, or = '' if none is; SELECT pg_reload_conf()). " +
+	"If that standby connects again later, the store can lose writes"
