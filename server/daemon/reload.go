@@ -31,6 +31,9 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	if err := next.flakesAgree(ctx, o.stores); err != nil {
 		return err
 	}
+	if err := o.plan.unmixed(ctx, o.stores, next); err != nil {
+		return err
+	}
 	next.inherit(o.plan)
 	now, fresh := o.supplies.enough(next, o.log, told)
 	gone := o.supplies.without(now)
