@@ -21,7 +21,6 @@ import (
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
-	fromurl "github.com/firn-id/firn/store/open"
 )
 
 func newSeriesCreate() *cobra.Command {
@@ -379,8 +378,7 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 			return false, err
 		}
 		if lost {
-			return false, maybeLost(fromurl.Redact(whichstore.Text(d.URLs[i])), d.Name).
-				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
+			return false, d.maybeLost(d.URLs[i])
 		}
 		if err := d.isOther(ctx, st); err != nil {
 			return false, d.explain(whichstore.At(d.Series, d.URLs[i], err))

@@ -138,9 +138,18 @@ func TestCreateWhereAPoolWasEnsured(t *testing.T) {
 	refusedWith(t, strings.Fields("next invoice --pattern INV-{6}"), `has no series "invoice"`, "if it existed")
 	write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  invoice: { kind: document, pattern: 'INV-{6}' }\n")
 	t.Chdir(dir)
-	refusedWith(t, strings.Fields("series create"), lost, "firn series create items --kind sequence --first N")
+	refusedWith(t, strings.Fields("series create"), lost, "if it existed: firn series create items --first N, with N above every number in use\n",
+		"only if it never existed: firn series create items --new\n")
+	if _, errs, _ := called(t, "series", "create"); strings.Contains(errs, "TEXT") {
+		t.Errorf("firn.yaml says that items is a sequence: %s", errs)
+	}
 	refusedWith(t, strings.Fields("serve --resp 127.0.0.1:0 --http off"), `has no series "items"`, `has no series "invoice"`)
-	mustAll(t, "series create items --first 500", "series create invoice --after INV-000041")
+	mustAll(t, "series create items --first 500")
+	refusedWith(t, strings.Fields("series create"), lost, "if it existed: firn series create invoice --after TEXT, with TEXT the last one given out\n")
+	if _, errs, _ := called(t, "series", "create"); strings.Contains(errs, "sequence") {
+		t.Errorf("firn.yaml says that invoice is a document: %s", errs)
+	}
+	mustAll(t, "series create invoice --after INV-000041")
 	for command, want := range map[string]string{"next items": "500\n", "next invoice": "INV-000042\n"} {
 		if out, errs, code := called(t, strings.Fields(command)...); out != want {
 			t.Errorf("%s: %d, %q, want %q; %s", command, code, out, want, errs)
