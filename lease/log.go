@@ -14,9 +14,24 @@ const lastMinute = time.Minute
 // told is what was logged.
 type told struct {
 	kind   string    // of the last change
-	spent  time.Time // when ids ended because the store does not answer; zero: they have not
+	spent  time.Time // when ids ended, which resume later; zero: they have not ended, or resumed
 	waits  bool      // for the first id of the term
 	marked bool      // that the mark of the grant file cannot be raised
+}
+
+// ended remembers when ids ended, until they resume.
+func (t *told) ended(at time.Time) {
+	if t.spent.IsZero() {
+		t.spent = at
+	}
+}
+
+// rounded is a duration as a log shows it.
+func rounded(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(time.Second)
 }
 
 // tell logs a change of state that an operator wants to know, once.
@@ -24,31 +39,13 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	s := &p.Term
 	wall := p.Now(k.Clocks().Boot).Wall
 	k.tellFile(p)
-	defer k.tellWait(now, wall)
 	if was != nil && was.Durable && !now.Durable {
 		k.log.Warn("the store can lose writes that it acknowledged; ids are unique while all clocks are right",
 			"within", p.Rules.Skew, "why", now.Why, "wait at each start", p.Rules.Quarantine(s.Pool))
 	}
-	var kind string
-	switch left := now.Left(wall); {
-	case now.StoreAway && s.Closed: // a request was broken off, and the worker is given back
-		return
-	case now.StoreAway && s.Fails == 0:
-		kind = "unseen"
-	case now.StoreAway && left <= 0 && !k.options.foreign: // another program is stopped in time
-		kind = "ended"
-	case now.StoreAway && left <= lastMinute:
-		kind = "ending"
-	case now.StoreAway:
-		kind = "away"
-	case s.Phase == term.Holding:
-		kind = "holding"
-	case s.Over():
-		kind = s.Phase.String()
-	default:
-		return
-	}
-	if kind == k.told.kind {
+	k.tellWait(now, wall)
+	kind := k.kind(s, now, wall)
+	if kind == "" || kind == k.told.kind {
 		return
 	}
 	log := k.log.With("worker", now.Worker, "term", now.Term)
@@ -57,13 +54,13 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 		log.Warn("store does not answer; ids continue until "+now.EndsAt.UTC().Format(time.RFC3339),
 			"left", now.Left(wall).Round(time.Second), "err", now.Err)
 	case kind == "ended":
-		k.told.spent = now.EndsAt
+		k.told.ended(now.EndsAt)
 		log.Error("ids ended: store has not answered since "+now.AwaySince.UTC().Format(time.RFC3339)+
 			"; ids resume when it does. Do not restart, delete records or create the pool again", "err", now.Err)
 	case kind == "unseen":
 		log.Warn("the store does not say whether it can lose writes; ids continue", "err", now.Err)
 	case kind == "holding" && !k.told.spent.IsZero():
-		log.Info("ids resumed after " + wall.Sub(k.told.spent).Round(time.Second).String())
+		log.Info("ids resumed after " + rounded(wall.Sub(k.told.spent)).String())
 		k.told.spent = time.Time{}
 	case kind == "holding" && (k.told.kind == "away" || k.told.kind == "ending" || k.told.kind == "unseen"):
 		log.Info("the store answers again")
@@ -74,13 +71,40 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	case !p.Begun && (s.Phase == term.Refused || s.Phase == term.Forgotten): // Open returns it
 	case s.Phase == term.Lost && k.options.foreign: // Worker.Err says so
 	case s.Phase == term.Lost:
+		if p.Begun {
+			k.told.ended(wall)
+		}
 		log.Warn("lost the worker; leasing another", k.lossOf(now.Err)...)
 	case s.Phase == term.Refused:
+		k.told.ended(wall)
 		log.Error("cannot lease a worker; trying again", "err", now.Err)
 	case s.Phase == term.Forgotten:
 		log.Error("ids ended, and do not resume by themselves", "err", now.Err, "hint", recovery(now.Err, k.options.Outage))
 	}
 	k.told.kind = kind
+}
+
+// kind names the state that a lease is in; empty: there is nothing to say of it.
+func (k *keeper) kind(s *term.State, now State, wall time.Time) string {
+	switch left := now.Left(wall); {
+	case now.StoreAway && s.Closed: // a request was broken off, and the worker is given back
+		return ""
+	case now.StoreAway && s.Fails == 0:
+		return "unseen"
+	case now.StoreAway && left <= 0 && !k.options.foreign: // another program is stopped in time
+		return "ended"
+	case now.StoreAway && left <= lastMinute:
+		return "ending"
+	case now.StoreAway:
+		return "away"
+	case s.Phase == term.Holding && !k.told.spent.IsZero() && !(now.Issuing && now.StartsAt.IsZero()):
+		return "" // the store answers, but the lease may be lost yet, or its first id has to wait
+	case s.Phase == term.Holding:
+		return "holding"
+	case s.Over():
+		return s.Phase.String()
+	}
+	return ""
 }
 
 // lossOf says why a worker was lost. After a failover that lost writes the store may have an earlier

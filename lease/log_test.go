@@ -3,10 +3,14 @@ package lease
 import (
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/memory"
 )
 
@@ -52,5 +56,92 @@ func TestLogOfAnOutage(t *testing.T) {
 		lines(10*time.Minute, said...)
 		s.refuse.Store(false)
 		lines(time.Hour, append(said, `level=INFO msg="ids resumed after 9m`)...)
+	})
+}
+
+// resumption returns how long the first id from now takes, and when and how the log says that ids resumed.
+func resumption(t *testing.T, l *Lease, log *safeBuffer, last *firn.ID) (first, said time.Duration, text string) {
+	t.Helper()
+	began := time.Now()
+	var issued atomic.Int64
+	go func() {
+		for id, err := l.Next(t.Context()); ; id, err = l.Next(t.Context()) { // it fails while the store is away
+			if err == nil {
+				*last = id
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		issued.Store(int64(time.Since(began)))
+	}()
+	for time.Since(began) < time.Minute {
+		time.Sleep(time.Millisecond)
+		if _, after, ok := strings.Cut(log.String(), "ids resumed after "); ok {
+			text, _, _ = strings.Cut(after, `"`)
+			break
+		}
+	}
+	said = time.Since(began)
+	time.Sleep(time.Minute)
+	return time.Duration(issued.Load()), said, text
+}
+
+// After an outage that was longer than the lease, on a store that can lose writes, another worker is
+// leased and its first id waited for: ids have resumed when that is over, and not when the store
+// answers.
+func TestLogOfAnOutageThatLosesTheWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under := memory.New()
+		found(t, under, term.Pool{})
+		s := newShifting(under)
+		s.durable.Store(false)
+		gone := &away{Store: s}
+		o, _ := options()
+		var log safeBuffer
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		l := open(t, gone, o)
+		defer closed(t, l)
+		var last firn.ID
+		increasing(t, l, &last, 10)
+		gone.refuse.Store(true)
+		time.Sleep(20 * time.Second)
+		if strings.Contains(log.String(), "resumed") || !strings.Contains(log.String(), "ids ended") {
+			t.Fatal(log.String())
+		}
+		gone.refuse.Store(false)
+		first, said, after := resumption(t, l, &log, &last)
+		if wait := said - first; first < 10*time.Second || wait < 0 || wait > time.Second {
+			t.Errorf("the first id came after %s, and the log said after %s that ids resumed: %s", first, said, log.String())
+		}
+		total := 20*time.Second + said // since the store was away; the budget is 3s
+		if d, err := time.ParseDuration(after); err != nil || d > total || d < total-4*time.Second {
+			t.Errorf("resumed after %s, and the store was away %s ago", after, total)
+		}
+		if text := log.String(); strings.Count(text, "ids resumed") != 1 {
+			t.Error(text)
+		}
+	})
+}
+
+// A lease that lost its worker without an outage says that it waits, and when ids resume.
+func TestLogOfIdsAfterALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _ := options()
+		var log safeBuffer
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		l, s := lossy(t, o)
+		defer closed(t, l)
+		var last firn.ID
+		increasing(t, l, &last, 10)
+		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
+			t.Fatal(err)
+		}
+		for !strings.Contains(log.String(), "waiting before ids resume") {
+			time.Sleep(time.Millisecond)
+		}
+		first, said, after := resumption(t, l, &log, &last)
+		if wait := said - first; first < 10*time.Second || wait < 0 || wait > time.Second || after != "13s" {
+			t.Errorf("the first id came after %s, and the log said after %s that ids resumed, after %s: %s", first, said, after, log.String())
+		}
 	})
 }

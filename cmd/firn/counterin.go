@@ -80,16 +80,16 @@ func (s *settings) notLost(ctx context.Context, st store.Store, name string) err
 	if err != nil || !lost {
 		return err
 	}
-	return maybeLost(fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name).
+	return lostNameHints(maybeLost(s.StoreURL().Text, name), name).
 		Hint("if %s has ids with a time: firn next %s --kind flake", name, phrase.ShellWord(name))
 }
 
 // maybeLost is the error of a name that no counter has of a store that may have lost some.
-func maybeLost(at, name string) *ui.Failure {
-	return lostNameHints(ui.Bad("%w", &countername.LostNameError{Store: at, Name: name}), name)
+func maybeLost(url, name string) *ui.Failure {
+	return ui.Bad("%w", &countername.LostNameError{Store: fromurl.Redact(whichstore.Text(url)), Name: name})
 }
 
-// lostNameHints says how a counter that was lost is created again.
+// lostNameHints says how a counter that was lost is created again, where its kind is not known.
 func lostNameHints(f *ui.Failure, name string) *ui.Failure {
 	return f.Hint("if it was a sequence: firn series create %s --kind sequence --first N, with N above every number in use", phrase.ShellWord(name)).
 		Hint("if it was a document: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out", phrase.ShellWord(name))
@@ -118,13 +118,18 @@ func (d *drawing) mayBeNew(cmd *cobra.Command, stores []store.Store) (claimed bo
 		if p := ui.PersonAt(cmd); p != nil {
 			return true, p.Agree(cmd.Context(), fmt.Sprintf("Create the %s %s? The store may have lost it: only if it never existed", d.Kind, d.Name))
 		}
-		again, where := d.createCommand(), "--first N, with N above every number in use"
-		if d.Kind == config.Document {
-			where = "--after TEXT, with TEXT the last one given out"
-		}
-		return false, ui.Bad("%w", &countername.LostNameError{Store: fromurl.Redact(whichstore.Text(d.URLs[i])), Name: d.Name}).
-			Hint("if it existed: %s %s", again, where).
-			Hint("only if it never existed: %s --new", again)
+		return false, d.maybeLost(d.URLs[i])
 	}
 	return true, nil
+}
+
+// maybeLost is the error of a series that a store may have lost, and says how it is created again.
+func (d *drawing) maybeLost(url string) *ui.Failure {
+	again, where := d.createCommand(), "--first N, with N above every number in use"
+	if d.Kind == config.Document {
+		where = "--after TEXT, with TEXT the last one given out"
+	}
+	return maybeLost(url, d.Name).
+		Hint("if it existed: %s %s", again, where).
+		Hint("only if it never existed: %s --new", again)
 }

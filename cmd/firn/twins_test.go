@@ -38,6 +38,39 @@ func TestRenamedSeriesAreRefused(t *testing.T) {
 	mustAll(t, "next photo", "next photos")
 }
 
+// Without NAME nobody says that a series never existed: a name that is nearly that of a counter is refused,
+// and so is a document that could repeat texts, before anything is created.
+func TestCreateAllRefusesNearNames(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "series create orders --kind sequence", "next orders -n 3", "series create invoice --pattern INV-{6}")
+	for listed, want := range map[string][]string{
+		"ordrs: { kind: sequence }": {
+			`the store has no sequence "ordrs", and has a counter of nearly that name, which firn.yaml does not list: orders`,
+			"if orders was renamed or is mistyped: write orders in firn.yaml again, in place of ordrs. A counter keeps its name",
+			"only if ordrs never existed: firn series create ordrs",
+		},
+		`bill: { kind: document, pattern: "INV-{6}" }`: {
+			`could repeat texts of series "invoice"`, "write invoice in firn.yaml again, in place of bill", "firn series create bill --may-repeat invoice",
+		},
+	} {
+		write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  "+listed+"\n")
+		text := refusedWith(t, strings.Fields("series create"), want...)
+		finding, _, _ := called(t, "doctor")
+		for line := range strings.Lines(text) {
+			_, said, _ := strings.Cut(strings.TrimSpace(line), "firn: hint: ")
+			if !strings.Contains(finding, said) {
+				t.Errorf("doctor does not say %q:\n%s", said, finding)
+			}
+		}
+		if out, _, _ := called(t, "series", "ls"); strings.Contains(out, "items") {
+			t.Errorf("it has created a series before it refused %s:\n%s", listed, out)
+		}
+	}
+	write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  ordrs: { kind: sequence }\n")
+	mustAll(t, "series create ordrs", "series create", "next ordrs", "next items", "doctor")
+}
+
 // A series that firn.yaml does not list is mistyped as easily.
 func TestMistypedSeriesOfAKind(t *testing.T) {
 	dir := emptyHome(t)
@@ -105,9 +138,18 @@ func TestCreateWhereAPoolWasEnsured(t *testing.T) {
 	refusedWith(t, strings.Fields("next invoice --pattern INV-{6}"), `has no series "invoice"`, "if it existed")
 	write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  invoice: { kind: document, pattern: 'INV-{6}' }\n")
 	t.Chdir(dir)
-	refusedWith(t, strings.Fields("series create"), lost, "firn series create items --kind sequence --first N")
+	refusedWith(t, strings.Fields("series create"), lost, "if it existed: firn series create items --first N, with N above every number in use\n",
+		"only if it never existed: firn series create items --new\n")
+	if _, errs, _ := called(t, "series", "create"); strings.Contains(errs, "TEXT") {
+		t.Errorf("firn.yaml says that items is a sequence: %s", errs)
+	}
 	refusedWith(t, strings.Fields("serve --resp 127.0.0.1:0 --http off"), `has no series "items"`, `has no series "invoice"`)
-	mustAll(t, "series create items --first 500", "series create invoice --after INV-000041")
+	mustAll(t, "series create items --first 500")
+	refusedWith(t, strings.Fields("series create"), lost, "if it existed: firn series create invoice --after TEXT, with TEXT the last one given out\n")
+	if _, errs, _ := called(t, "series", "create"); strings.Contains(errs, "sequence") {
+		t.Errorf("firn.yaml says that invoice is a document: %s", errs)
+	}
+	mustAll(t, "series create invoice --after INV-000041")
 	for command, want := range map[string]string{"next items": "500\n", "next invoice": "INV-000042\n"} {
 		if out, errs, code := called(t, strings.Fields(command)...); out != want {
 			t.Errorf("%s: %d, %q, want %q; %s", command, code, out, want, errs)

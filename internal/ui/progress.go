@@ -1,12 +1,9 @@
 package ui
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,47 +123,3 @@ func progressLine(what string, done, total int64, elapsed time.Duration) string 
 	}
 	return line
 }
-
-// Warnings returns a logger that prints warnings as the command does. Errors it
-// leaves out: they come back from the call that fails, and are printed then.
-func Warnings(w io.Writer) *slog.Logger { return slog.New(&warningHandler{w: w}) }
-
-type warningHandler struct {
-	w     io.Writer
-	attrs []slog.Attr
-}
-
-func (h *warningHandler) Enabled(_ context.Context, level slog.Level) bool {
-	return level == slog.LevelWarn
-}
-
-func (h *warningHandler) Handle(_ context.Context, r slog.Record) error {
-	var b strings.Builder
-	add := func(a slog.Attr) bool {
-		text := phrase.WithoutPackage(a.Value.String())
-		if a.Value.Kind() == slog.KindTime {
-			text = phrase.Instant(a.Value.Time())
-		}
-		if err, ok := a.Value.Any().(error); ok {
-			text = phrase.Reason(err)
-		}
-		key := a.Key
-		if key == "why" {
-			key = "because"
-		}
-		fmt.Fprintf(&b, ", %s %s", key, text)
-		return true
-	}
-	for _, a := range h.attrs {
-		add(a)
-	}
-	r.Attrs(add)
-	PrintWarning(h.w, "%s%s", r.Message, strings.Replace(b.String(), ", ", ": ", 1))
-	return nil
-}
-
-func (h *warningHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &warningHandler{w: h.w, attrs: append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
-}
-
-func (h *warningHandler) WithGroup(string) slog.Handler { return h }

@@ -2,10 +2,7 @@ package ui
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"log/slog"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,22 +32,6 @@ func TestProgressQuiet(t *testing.T) {
 	ShowProgress(io.Discard, &errs, 100, &done).Stop()
 	if errs.Len() > 0 {
 		t.Errorf("shown: %q", errs.String())
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	var b strings.Builder
-	log := Warnings(&b).With("pool", "web")
-	log.Info("took a worker")
-	log.Error("cannot lease a worker")
-	log.Warn("lost the worker; taking another", "worker", 3, "err", errors.New("lease: worker 3 was taken away"))
-	slog.New(log.Handler()).Warn("once more")
-	log.Warn("waiting before the first id", "for", "5m10s", "why", "the store can forget")
-	const want = "firn: warning: lost the worker; taking another: pool web, worker 3, err worker 3 was taken away\n" +
-		"firn: warning: once more: pool web\n" +
-		"firn: warning: waiting before the first id: pool web, for 5m10s, because the store can forget\n"
-	if b.String() != want {
-		t.Errorf("%swant\n%s", b.String(), want)
 	}
 }
 

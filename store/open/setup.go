@@ -49,8 +49,13 @@ func redisACL(a *address) string {
 	if a.options["client_name"] != "" {
 		more += " +client|setname"
 	}
-	return "ACL SETUSER {role} on >{password} resetkeys ~" + key + " resetchannels -@all +eval +hget +hset +hscan +pttl +time +info +config|get" + more + "\n"
+	return "ACL SETUSER {role} on >{password} resetkeys ~" + key + " resetchannels -@all +eval +hget +hset +hscan +pttl +time +info +config|get" + more + "\n" + redisKept
 }
+
+// redisKept says how Redis keeps the user. redis-cli has no comments, and whether the server has an
+// ACL file is not known here: ACL SAVE fails without one, and CONFIG REWRITE writes more than users.
+const redisKept = `ECHO "The user {role} is in memory only: a restart forgets it, and replicas do not get it. To keep it, on each server: ACL SAVE where redis.conf names an aclfile; where it names none, CONFIG REWRITE, or write the line into redis.conf with user in place of ACL SETUSER."
+`
 
 // etcdRole are the commands that make a user which may read and write the keys of the URL.
 func etcdRole(a *address) string {
