@@ -66,7 +66,7 @@ type exam struct {
 	hostname func() (string, error)
 	now      func() time.Time
 	url      string          // of the store; "": a program has opened it
-	accepts  map[string]bool // sequences of firn.yaml whose numbers may repeat
+	accepts  map[string]bool // of the counters of firn.yaml: whether numbers may repeat
 
 	ended   func() error // not nil: nobody wants more findings
 	yield   func(Finding) bool

@@ -104,7 +104,7 @@ func (c *poolCheck) run(durability store.Durability) {
 	}
 	c.lossy = !durability.Durable || pool.Lossy != ""
 	if pool.Lossy != "" && durability.Durable {
-		c.say(Warning, "mark", "when it is sure to stay durable: stop all processes, then: "+remedy.Recover("", false),
+		c.say(Warning, "mark", "when it is sure to stay durable: stop all processes, then: "+remedy.Recover("", false)+"; "+remedy.NothingLost,
 			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
 	}
 	c.rules.Outage = o.Outage

@@ -24,8 +24,19 @@ func (e *exam) still(rec store.Record, p store.Durability) {
 		return
 	}
 	f := failure("series "+name, err)
-	f.Do = strings.Join(remedy.Counter(err, e.url, !errors.As(err, new(*store.ForgotError))), "; ")
+	f.Do = strings.Join(wayOut(err, e.url), "; ")
 	e.report(f)
+}
+
+// wayOut is what to do about a counter that stands still.
+func wayOut(err error, url string) []string {
+	switch {
+	case errors.As(err, new(*store.ForgotError)):
+		return remedy.Counter(err, url, false)
+	case errors.As(err, new(*document.InstanceError)):
+		return remedy.MayHaveLost(err, url)
+	}
+	return remedy.BecameLossy(err, url)
 }
 
 // refusal returns the error that a process gets which opens the counter of a record; nil if the
@@ -39,11 +50,26 @@ func (e *exam) refusal(rec store.Record, p store.Durability) (name string, err e
 		return name, strange(have, name, p, e.accepts[name])
 	}
 	ours, def, err := dated.Check(rec)
-	if !ours || def == nil || err != nil || p.Durable || def.Instance == p.Instance {
+	if !ours || def == nil || err != nil || p.Durable {
 		return "", nil
 	}
 	name = strings.TrimPrefix(rec.Key, dated.Keys)
-	return name, &document.InstanceError{Series: name, Have: p.Instance, Want: def.Instance}
+	return name, e.untrusted(name, def, p)
+}
+
+// untrusted returns the error of a document on a store that can lose writes; nil if processes that
+// accept this can open it. Where firn.yaml has the document, missing reports that it does not accept.
+func (e *exam) untrusted(name string, def *dated.Definition, p store.Durability) error {
+	accepts, served := e.accepts[name]
+	switch {
+	case served && !accepts:
+		return nil
+	case !accepts && !def.Lossy:
+		return &document.LossyError{Series: name, Why: p.Why}
+	case def.Instance != p.Instance:
+		return &document.InstanceError{Series: name, Have: p.Instance, Want: def.Instance}
+	}
+	return nil
 }
 
 // strange returns an error where a sequence stands still, or part of a ticket. Accept says that

@@ -162,7 +162,7 @@ type InstanceError struct {
 }
 
 func (e *InstanceError) Error() string {
-	return fmt.Sprintf("document: series %q has stopped: the store may have forgotten its last numbers (it is %q now, and was %q)",
+	return fmt.Sprintf("document: series %q has stopped: the store can lose writes and was restarted or replaced, so it may have forgotten the last numbers (it is %q now, and was %q)",
 		e.Series, e.Have, e.Want)
 }
 

@@ -167,7 +167,7 @@ func (o *Options) prepare(ctx context.Context, st store.Store, name string) erro
 	if to.Period > today {
 		return &AfterError{Series: name, After: o.After, Period: to.Period, Today: today}
 	}
-	err = raiseCounter(ctx, st, name, dated.Definition{}, to)
+	err = raiseCounter(ctx, st, name, dated.Definition{}, p, to)
 	var above *OptionError
 	if errors.As(err, &above) && above.Option == "to" {
 		return nil // an earlier call has raised it

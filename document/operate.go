@@ -101,7 +101,8 @@ func (i *Info) counted(last Number) {
 // may differ, or a text could repeat. Processes that have the series open go on with the old
 // pattern until they open it again, and repeat nothing meanwhile.
 //
-// Errors: [*OptionError], the patterns differ in something else, which needs a new series;
+// Errors: [*OptionError], the patterns differ in something else, which needs a new series, or the
+// new one has no room above the last text of the latest date, today's or a later one;
 // [*MissingError]; [*store.OtherStoreError], this store is a copy.
 func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Info, error) {
 	r, err := (&Options{Pattern: pattern, Zone: zone}).rules(name)
@@ -114,10 +115,18 @@ func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Inf
 	if err := checkStore(ctx, st); err != nil {
 		return Info{}, err
 	}
+	now, err := Show(ctx, st, name)
+	if err != nil {
+		return Info{}, withNames(ctx, st, err)
+	}
 	err = update(ctx, st, name, func(def dated.Definition) (dated.Definition, error) {
 		old, err := ParsePattern(def.Pattern)
 		if err != nil {
 			return def, fmt.Errorf("document: series %q: %w", name, err)
+		}
+		if most := r.pattern.max; most < old.max && now.Count >= most && now.Period >= now.Today {
+			return def, &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: it was granted texts up to %s, and the counter of %s ends at %d",
+				name, def.Pattern, pattern, now.Text, pattern, most), nil}
 		}
 		if what := old.differs(r.pattern); what != "" {
 			return def, &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: only the width of the counter and the zone may change, "+
@@ -169,14 +178,14 @@ func Raise(ctx context.Context, st store.Store, name, text string) (Info, error)
 	if !p.HasDate() && to.Count >= p.Max() {
 		return Info{}, &EndError{Series: name, Pattern: def.Pattern, Max: p.Max()}
 	}
-	if err := raiseCounter(ctx, st, name, def, to); err != nil {
+	if err := raiseCounter(ctx, st, name, def, p, to); err != nil {
 		return Info{}, err
 	}
 	return Show(ctx, st, name)
 }
 
 // raiseCounter raises the counter of a text's date.
-func raiseCounter(ctx context.Context, st store.Store, name string, def dated.Definition, to Number) error {
+func raiseCounter(ctx context.Context, st store.Store, name string, def dated.Definition, p *Pattern, to Number) error {
 	for {
 		rec, err := st.Get(ctx, dated.KeyCounter(name, to.Period))
 		if err != nil {
@@ -188,7 +197,7 @@ func raiseCounter(ctx context.Context, st store.Store, name string, def dated.De
 		}
 		c = def.RaisedTo(c, rec.Version != "", to.Period)
 		if c.Count >= to.Count {
-			return &OptionError{"to", fmt.Sprintf("to %s: numbers up to %d were granted already", to.Text, c.Count), nil}
+			return &OptionError{"to", fmt.Sprintf("to %s: texts up to %s were granted already", to.Text, p.number(to.Period, min(c.Count, p.max)).Text), nil}
 		}
 		c = c.Counted(to.Count)
 		_, err = record.Write(ctx, st, rec.Key, record.Encode(c), store.Condition{Version: rec.Version})

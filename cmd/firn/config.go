@@ -99,7 +99,7 @@ func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
 		_, err = fmt.Fprintf(out, "%s: ok: %s, %d series\n", path, phrase.Plural(len(c.Pools), "pool"), len(c.Series))
 		return err
 	}
-	return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s: %s", path, phrase.Plural(len(wrong.Faults), "fault"))}
+	return &ui.Failure{Code: ui.ExitFound, Err: ui.Rename(fmt.Sprintf("%s: %s", path, phrase.Plural(len(wrong.Faults), "fault")), wrong)}
 }
 
 // printTwins prints the warnings about documents that could give the same text.

@@ -214,10 +214,11 @@ func (d *drawing) explain(err error) error {
 	case errors.As(err, &forgot) && d.Across() && strings.HasSuffix(forgot.What, " stores have no record of it"):
 		return f.Hint("%s", d.partly()).Hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
-		if forgot == nil {
-			addHints(f, remedy.Restarted(url))
+		if forgot != nil {
+			addHints(f, remedy.Counter(err, url, false))
+		} else {
+			addHints(f, remedy.MayHaveLost(err, url))
 		}
-		addHints(f, remedy.Counter(err, url, forgot == nil))
 		if note != "" {
 			f.Hint("%s", note)
 		}
@@ -240,8 +241,7 @@ func (d *drawing) explain(err error) error {
 func (d *drawing) hintLossy(f *ui.Failure, err error, url string) *ui.Failure {
 	var sequences *sequence.LossyError
 	if errors.As(err, &sequences) && sequences.Since {
-		addHints(f.Hint("to see why the store may lose writes: firn doctor"), remedy.Durable(url))
-		return addHints(f, remedy.Counter(err, url, true))
+		return addHints(f.Hint("to see why the store may lose writes: firn doctor"), remedy.BecameLossy(err, url))
 	}
 	return addHints(f, remedy.Durable(url)).
 		Hint("only if repeated numbers do no harm, because numbers repeat when this store forgets: in firn.yaml: series: { %s: { kind: %s, on-lossy-store: may-repeat } }", d.Name, d.Kind).

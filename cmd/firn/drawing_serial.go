@@ -71,7 +71,7 @@ func (d *drawing) hintDefinition(f *ui.Failure, e *document.DefinitionError) *ui
 	case !only:
 		return f.Hint("to use the series that is there: %s. Other texts are a series of another name", d.use("pattern", e.HavePattern))
 	case wider:
-		f.Hint("the store has the wider counter, so use that pattern here: %s", d.use("pattern", e.HavePattern))
+		f.Hint("the store has the wider counter, and a narrower one ends earlier, so use that pattern here: %s", d.use("pattern", e.HavePattern))
 	case e.HavePattern != e.WantPattern:
 		f.Hint("the store has the narrower counter: %s", d.changeTo(e.WantPattern, e.HaveZone))
 	}

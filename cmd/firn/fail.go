@@ -33,6 +33,7 @@ func report(w io.Writer, cmd *cobra.Command, err error) int {
 	} else if text := refusalHint(f.Err); text != "" && cmd != nil && flagOf(cmd, "server") != nil {
 		f = &ui.Failure{Code: f.Code, Err: f.Err, Place: f.Place, Hints: []ui.Hint{{Text: text}}} // no command helps before
 	}
+	hintTimeout(cmd, f)
 	ui.PrintFailure(w, f, hinter{cmd: cmd}.lines(f), factsOfError(f.Err))
 	return f.Code
 }

@@ -59,7 +59,7 @@ func TestHintsOfAFileOnAnotherDisk(t *testing.T) {
 	url := "sqlite:" + to + "/ids.db"
 	refusedWith(t, []string{"next", "--store", url}, "if the original is still there, use that one",
 		"only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover --store "+url+" --moved\n",
-		"only if the original and every other copy no longer exist: stop all processes that use this one, then: firn store recover --store "+url)
+		"only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: firn store recover --store "+url)
 	mustAll(t, "store recover --moved --yes --store "+url)
 	second, errs, code := called(t, "next", "--store", url)
 	if code != 0 || second <= first {

@@ -44,7 +44,7 @@ func TestLossySeries(t *testing.T) {
 
 	server.Kill(t)
 	server.Start(t)
-	firn(1, `series "invoice" has stopped: the store may have forgotten its last numbers`, next...)
+	firn(1, `series "invoice" has stopped: the store can lose writes and was restarted or replaced, so it may have forgotten the last numbers`, next...)
 	firn(1, "--numbers N, with N for its sequences and documents", next...)
 	firn(2, "--numbers is missing", "store", "recover", "--yes", "--outage", "1s")
 	firn(0, "document invoice: 100 numbers are left out", "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")

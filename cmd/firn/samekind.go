@@ -41,6 +41,16 @@ func (d *drawing) hintNear(f *ui.Failure, e *countername.NearNameError) *ui.Fail
 	return d.hintName(f, e.Near).Hint("only if %s never existed: %s", d.Name, d.createCommand())
 }
 
+// hintRenamed says what to do where a new sequence of firn.yaml is probably one that a server has served.
+func (d *drawing) hintRenamed(f *ui.Failure, e *countername.RenamedError) *ui.Failure {
+	if len(e.Before) == 1 {
+		d.hintName(f, e.Before[0])
+	} else {
+		f.Hint("if one of them was renamed or is mistyped: write its name in firn.yaml again, in place of %s. A counter keeps its name", d.Name)
+	}
+	return f.Hint("only if %s never existed: %s; then send SIGHUP to this server again", d.Name, d.createCommand())
+}
+
 // hintOverlap says what to do where a new document could repeat the texts of others.
 func (d *drawing) hintOverlap(f *ui.Failure, e *document.OverlapError) *ui.Failure {
 	d.hintName(f, e.Others[0]).Hint("to have texts that differ, give %s another pattern, such as one with another prefix", d.Name)

@@ -51,7 +51,8 @@ so a TEXT of a later date than today's is refused: create the document after the
 today or before, then continue the later date by firn series raise. A document whose texts could equal those of
 another document of the store is refused, unless --may-repeat NAME says that they never meet.
 
-Without NAME the command creates all series of firn.yaml that the store does not have.`,
+Without NAME the command creates all series of firn.yaml that the store does not have. It creates
+none if one of them may be a renamed or mistyped counter of the store. Create that one by its NAME.`,
 		Example: `  firn series create orders --kind sequence
   firn series create orders --kind sequence --first 1000000 --cache 500
   firn series create queue --kind sequence --order strict --max 999999
@@ -381,6 +382,18 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 			return false, maybeLost(fromurl.Redact(whichstore.Text(d.URLs[i])), d.Name).
 				Hint("only if it never existed: firn series create %s --new", phrase.ShellWord(d.Name))
 		}
+		if err := d.isOther(ctx, st); err != nil {
+			return false, d.explain(whichstore.At(d.Series, d.URLs[i], err))
+		}
 	}
 	return true, nil
+}
+
+// isOther returns an error where a missing series is probably one that the store has by another
+// name. Nobody has typed the name of the series as that of a new one.
+func (d *drawing) isOther(ctx context.Context, st store.Store) error {
+	if err := countername.CheckNew(ctx, st, d.Series); err != nil || d.Kind != config.Document {
+		return err
+	}
+	return document.CheckNew(ctx, st, d.Name, &d.Options.Document)
 }

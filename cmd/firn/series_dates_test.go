@@ -81,6 +81,21 @@ func TestLastTextOfEachDate(t *testing.T) {
 	says("series show inv", "last text of "+date(today)+" "+today, "last text of "+date(later)+" "+later, "last text of "+date(last)+" "+last)
 }
 
+// A raise to a text that its date is above already says so of that date, also where a recovery has
+// raised it, and prints no document.
+func TestRaiseOfADateThatIsAbove(t *testing.T) {
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))
+	tomorrow, asked := dayText(1, 100), dayText(1, 9)
+	mustAll(t, "next inv -n 3 "+dailyInvoice, "series raise inv "+tomorrow)
+	out, errs, code := called(t, "series", "raise", "inv", asked, "--json")
+	if want := fmt.Sprintf(`"error":"to %s: texts up to %s were granted already"`, asked, tomorrow); code != ui.ExitUsage || out != "" || !strings.Contains(errs, want) {
+		t.Errorf("exit code %d, without %s: %s%s", code, want, out, errs)
+	}
+	refusedWith(t, []string{"series", "raise", "inv", asked},
+		"if no text in use anywhere is above "+asked+", there is nothing to raise")
+	mustAll(t, "series raise inv "+dayText(1, 101))
+}
+
 // A recovery says of each date from today on how far it was, and above which text it continues.
 func TestRecoverSaysEachDate(t *testing.T) {
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(emptyHome(t), "ids.db"))

@@ -27,9 +27,9 @@ over from, or from before the store lost it. VALUE is a number for a sequence, a
 a document, whose counter of that date is raised. Processes that have the series open still
 use the numbers that they have reserved.
 
-A series never goes back. The command asks before a VALUE that is more than 1,000 times and
-10^9 above the last, or that leaves less than a hundredth of what there was; a script passes
---yes. A VALUE that leaves no number is refused.`,
+A series never goes back: a VALUE that it is above already is refused. The command asks before
+a VALUE that is more than 1,000 times and 10^9 above the last, or that leaves less than a
+hundredth of what there was; a script passes --yes. A VALUE that leaves no number is refused.`,
 		Example: `  firn series raise orders 1000000
   firn series raise invoice INV-20261120-000041`,
 		Args:              arguments(2, 2),
@@ -86,7 +86,7 @@ func (d *drawing) raiseText(cmd *cobra.Command, st store.Store, text string, yes
 		}
 		return f
 	case errors.As(err, &option) && option.Option == "to":
-		return d.tell(cmd, st, "document %s was above %s already\n", d.Name, text)
+		return ui.Bad("%w", err).Hint("if no text in use anywhere is above %s, there is nothing to raise", text)
 	}
 	if err != nil {
 		return d.explain(err)

@@ -26,7 +26,8 @@ Every process that has the sequence open follows at its next reservation.
 
 Of a document, the pattern and the zone are those of firn.yaml, or of the flags. In the
 pattern only the width of the counter may differ: {6} to {8}, or to {6+}, which grows. Then
-no text can repeat. Any other change could repeat a text and is refused: create another
+no text can repeat. A narrower counter, {6} to {4}, ends earlier: it is refused if the texts of
+today or of a later date have reached its end. Any other change could repeat a text and is refused: create another
 series. Processes that have the document open continue as they are, and need the new
 pattern when they start again.`,
 		Example: `  firn series set orders --cache 1000

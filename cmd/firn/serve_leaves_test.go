@@ -87,6 +87,56 @@ func TestServeReloadCreatesNothingElsewhere(t *testing.T) {
 	}
 }
 
+// A sequence that takes the place of another in firn.yaml may be that one by a new name, which would begin
+// again at its first number: a reload creates it only after somebody has created it by its name.
+func TestServeReloadCreatesNoRenamedSequence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	head := "store: sqlite:" + dir + "/a.db\nseries:\n  photo: { kind: flake }\n"
+	write(t, dir, "firn.yaml", head+"  orders: { kind: sequence }\n  tickets: { kind: sequence }\n  receipt: { kind: document, pattern: \"R{6}\" }\n")
+	s := serve(t, dir)
+	s.until("ready", s.ready)
+	if n, err := s.next("orders"); err != nil || n != "1" {
+		t.Fatalf("orders gives %s, %v", n, err)
+	}
+	refused := func(series string, want ...string) {
+		t.Helper()
+		before := len(s.log.String())
+		write(t, dir, "firn.yaml", head+series)
+		s.reload(notReloaded)
+		for _, text := range append(want, "; then send SIGHUP to this server again") {
+			if !strings.Contains(s.log.String()[before:], text) {
+				t.Errorf("the log does not say %q:\n%s", text, s.log.String()[before:])
+			}
+		}
+		if list := firnOn(t, "sqlite:"+dir+"/a.db", 0, "series", "ls"); strings.Contains(list, "purchases") {
+			t.Errorf("the reload that was refused has created a counter:\n%s", list)
+		}
+	}
+	refused("  purchases: { kind: sequence }\n  tickets: { kind: sequence }\n",
+		`the store has no sequence \"purchases\", and this server has served a sequence from it that firn.yaml does not list now: orders`,
+		"if orders was renamed or is mistyped: write orders in firn.yaml again, in place of purchases. A counter keeps its name",
+		"only if purchases never existed: firn series create purchases")
+	refused("  purchases: { kind: sequence }\n",
+		"and this server has served sequences from it that firn.yaml does not list now: orders, tickets",
+		"if one of them was renamed or is mistyped: write its name in firn.yaml again, in place of purchases. A counter keeps its name")
+
+	// One that goes, one that comes, and a document with texts of its own are no renaming.
+	bill := "  bill: { kind: document, pattern: \"B{6}\" }\n"
+	write(t, dir, "firn.yaml", head+"  orders: { kind: sequence }\n"+bill)
+	s.reload(reloaded)
+	write(t, dir, "firn.yaml", head+"  orders: { kind: sequence }\n  items: { kind: sequence }\n"+bill)
+	s.reload(reloaded)
+
+	write(t, dir, "firn.yaml", head+"  purchases: { kind: sequence }\n")
+	firnIn(t, dir, dir, 0, "series", "create", "purchases")
+	s.reload(reloaded)
+	if n, err := s.next("purchases"); err != nil || n != "1" {
+		t.Errorf("purchases gives %s, %v", n, err)
+	}
+	s.stop()
+}
+
 // A file that a server uses and that has lost what the server gives is not begun again by a
 // reload, whatever lost it. A series that is new in firn.yaml is created there.
 func TestServeReloadBeginsNoSeriesAgain(t *testing.T) {

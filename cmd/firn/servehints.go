@@ -162,6 +162,10 @@ func seriesFailure(cmd *cobra.Command, e *daemon.SeriesError) error {
 	if !errors.As((&drawing{e.Series, hinter{cmd: cmd}}).explain(e.Err), &f) {
 		return e
 	}
+	var renamed *countername.RenamedError
+	if errors.As(e.Err, &renamed) {
+		(&drawing{e.Series, hinter{cmd: cmd}}).hintRenamed(f, renamed)
+	}
 	var early *lease.NotYetError
 	if errors.As(e.Err, &early) { // and the series gives ids by the settings that it has
 		f.Hint("the new settings are not in force, as this server would give no ids until then: send SIGHUP to it again after %s", phrase.Instant(early.StartsAt))

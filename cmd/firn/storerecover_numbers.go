@@ -128,7 +128,7 @@ func (n skipped) missing(e *recovery.NumbersError, c *recovery.Contents) error {
 	if len(n.each) > 0 {
 		which = "series that count, " + phrase.And(e.Series)
 	}
-	f := ui.Bad("the store has %s, and nobody but you can know how far: --numbers is missing", which).Hint("%s", numbersHint)
+	f := ui.Bad("the store has %s, and nobody but you can know how far: --numbers is missing", which).Hint("%s", numbersHint).Hint("%s", remedy.NothingLost)
 	return addHints(f, givenSince(c))
 }
 

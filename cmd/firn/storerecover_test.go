@@ -89,7 +89,7 @@ func TestRestored(t *testing.T) {
 	if err := os.Rename(path+".backup", path); err != nil {
 		t.Fatal(err)
 	}
-	refused("has forgotten what it acknowledged", " (if the store has sequences or documents, add --numbers N, with N more than any of them can have given out since the state that is in the store now; add --outage if any process had an outage budget of more than 5 min)", "firn: hint: only if the original and every other copy no longer exist: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
+	refused("has forgotten what it acknowledged", " (if the store has sequences or documents, add --numbers N, with N more than any of them can have given out since the state that is in the store now; add --outage if any process had an outage budget of more than 5 min)", "firn: hint: only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
 
 	if _, errs, code := called(t, "store", "recover"); code != ui.ExitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)

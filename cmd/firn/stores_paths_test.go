@@ -148,7 +148,7 @@ func TestCopiedStores(t *testing.T) {
 	} {
 		for _, want := range []string{
 			"if the original is still there, use that one", "only if you moved the file here yourself, it is no copy and no backup",
-			"only if the original and every other copy no longer exist: stop all processes that use this one, then: firn store recover --store " + url,
+			"only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: firn store recover --store " + url,
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("not %q in\n%s", want, text)

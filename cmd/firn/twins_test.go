@@ -38,6 +38,39 @@ func TestRenamedSeriesAreRefused(t *testing.T) {
 	mustAll(t, "next photo", "next photos")
 }
 
+// Without NAME nobody says that a series never existed: a name that is nearly that of a counter is refused,
+// and so is a document that could repeat texts, before anything is created.
+func TestCreateAllRefusesNearNames(t *testing.T) {
+	dir := emptyHome(t)
+	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
+	mustAll(t, "series create orders --kind sequence", "next orders -n 3", "series create invoice --pattern INV-{6}")
+	for listed, want := range map[string][]string{
+		"ordrs: { kind: sequence }": {
+			`the store has no sequence "ordrs", and has a counter of nearly that name, which firn.yaml does not list: orders`,
+			"if orders was renamed or is mistyped: write orders in firn.yaml again, in place of ordrs. A counter keeps its name",
+			"only if ordrs never existed: firn series create ordrs",
+		},
+		`bill: { kind: document, pattern: "INV-{6}" }`: {
+			`could repeat texts of series "invoice"`, "write invoice in firn.yaml again, in place of bill", "firn series create bill --may-repeat invoice",
+		},
+	} {
+		write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  "+listed+"\n")
+		text := refusedWith(t, strings.Fields("series create"), want...)
+		finding, _, _ := called(t, "doctor")
+		for line := range strings.Lines(text) {
+			_, said, _ := strings.Cut(strings.TrimSpace(line), "firn: hint: ")
+			if !strings.Contains(finding, said) {
+				t.Errorf("doctor does not say %q:\n%s", said, finding)
+			}
+		}
+		if out, _, _ := called(t, "series", "ls"); strings.Contains(out, "items") {
+			t.Errorf("it has created a series before it refused %s:\n%s", listed, out)
+		}
+	}
+	write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  ordrs: { kind: sequence }\n")
+	mustAll(t, "series create ordrs", "series create", "next ordrs", "next items", "doctor")
+}
+
 // A series that firn.yaml does not list is mistyped as easily.
 func TestMistypedSeriesOfAKind(t *testing.T) {
 	dir := emptyHome(t)

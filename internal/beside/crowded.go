@@ -191,6 +191,12 @@ func (p *createdPool) canHalve(all []createdPool, name string) bool {
 	})
 }
 
+// Accepted reports whether two pools could make equal ids, and somebody has accepted that.
+func Accepted(a, b pool.Info) bool {
+	said := slices.Contains(a.MayRepeat, b.Name) || slices.Contains(b.MayRepeat, a.Name)
+	return said && term.CouldRepeat(a.Layout, term.Range{First: a.First, Last: a.Last}, b.Layout, term.Range{First: b.First, Last: b.Last})
+}
+
 // Halves are the two halves of the workers of a pool that has at least two.
 func Halves(p pool.Info) (lower, upper term.Range) {
 	middle := p.First + p.Workers()/2

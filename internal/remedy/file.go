@@ -67,7 +67,7 @@ func Copied(e *sqlite.CopyError) []string {
 	default:
 		texts = append(texts, "only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover"+StoreFlag("sqlite:"+e.Path)+" --moved")
 	}
-	return append(texts, "only if the original and every other copy no longer exist: stop all processes that use this one, then: "+Recover("sqlite:"+e.Path, false))
+	return append(texts, "only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: "+Recover("sqlite:"+e.Path, false))
 }
 
 // NoFile is what to do where the file of a store is not there. To recover makes no

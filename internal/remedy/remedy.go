@@ -26,6 +26,10 @@ func Recover(url string, counters bool) string {
 	return command + " (if the store has sequences or documents, add --numbers N, with N " + n + addOutage + ")" + note
 }
 
+// NothingLost says which N is enough for [Recover] where a store is recovered only because it could lose
+// writes: a counter that lost nothing knows every number that it granted.
+const NothingLost = "--numbers 1 is enough only if the store lost nothing while it could lose writes: no server crashed or restarted (a clean restart of PostgreSQL or MySQL loses nothing), no standby or replica was promoted, and no backup or snapshot was put back"
+
 // A command that makes a pool or a store safe waits until processes of before cannot issue ids any
 // more. How long that is nothing in a lost store tells, and too little makes ids repeat. Whoever
 // knows a budget of more than 5 min says it by [Outage].

@@ -22,7 +22,7 @@ var arrows = []rule{
 	{pkg: "store"},
 	{pkg: "store/memory", ours: []string{"store"}},
 	{pkg: "store/storetest", ours: []string{"store"}, third: []string{"github.com/anishathalye/porcupine"}},
-	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile", "internal/phrase"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
+	{pkg: "store/sqlite", ours: []string{"store", "store/internal/advice", "internal/configfile", "internal/phrase", "internal/variable"}, third: []string{"modernc.org/sqlite", "golang.org/x/sys/"}},
 	{pkg: "store/internal/advice", ours: []string{"store"}},
 	{pkg: "store/internal/table", ours: []string{"store", "store/internal/advice"}},
 	// Only the tests of the two adapters import it. It runs whole series on their tables.
@@ -92,7 +92,7 @@ var arrows = []rule{
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
-		"server", "server/*", "internal/block", "internal/countername", "internal/record", "internal/nearest", "internal/phrase", "internal/whichstore",
+		"server", "server/*", "internal/beside", "internal/block", "internal/countername", "internal/record", "internal/nearest", "internal/phrase", "internal/whichstore",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},

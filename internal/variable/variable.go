@@ -2,6 +2,7 @@
 package variable
 
 import (
+	"os"
 	"regexp"
 	"strings"
 )
@@ -65,6 +66,17 @@ var ofKubernetes = regexp.MustCompile(`^FIRN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE
 
 // OfKubernetes reports whether Kubernetes sets a variable of that name for a service.
 func OfKubernetes(name string) bool { return ofKubernetes.MatchString(name) }
+
+// SetMistyped is the first variable of the environment that may name a store, and that firn does
+// not read, or "".
+func SetMistyped() string {
+	for _, one := range os.Environ() {
+		if name, _, _ := strings.Cut(one, "="); MistypedStore(name) {
+			return name
+		}
+	}
+	return ""
+}
 
 // MistypedStore reports whether a name is one that somebody gives to a variable who means
 // FIRN_STORE, such as FIRN_STORE_URL.

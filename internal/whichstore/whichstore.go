@@ -5,7 +5,6 @@ package whichstore
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/firn-id/firn/config"
@@ -45,10 +44,8 @@ func (*DefaultStoreError) Retryable() bool { return false }
 // There is none where a variable is set that looks like FIRN_STORE mistyped: it names another
 // store, and two stores make the same ids.
 func Default() (string, error) {
-	for _, one := range os.Environ() {
-		if name, _, _ := strings.Cut(one, "="); variable.MistypedStore(name) {
-			return "", &DefaultStoreError{Variable: name}
-		}
+	if name := variable.SetMistyped(); name != "" {
+		return "", &DefaultStoreError{Variable: name}
 	}
 	path, err := sqlite.DefaultPath()
 	var none *sqlite.NoDefaultError

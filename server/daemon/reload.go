@@ -31,6 +31,9 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	if err := next.flakesAgree(ctx, o.stores); err != nil {
 		return err
 	}
+	if err := o.plan.unmixed(ctx, o.stores, next); err != nil {
+		return err
+	}
 	next.inherit(o.plan)
 	now, fresh := o.supplies.enough(next, o.log, told)
 	gone := o.supplies.without(now)
@@ -104,6 +107,9 @@ func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) e
 		if news := creates[s]; news != nil {
 			made, err := s.drawing.mayOpen(ctx, o.stores)
 			news.Store(made)
+			if made && err == nil {
+				err = o.plan.renamed(next, s.drawing)
+			}
 			return o.plan.leaves(s.drawing, err)
 		}
 		return begin(s)

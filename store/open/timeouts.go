@@ -15,6 +15,9 @@ const (
 	dialPatience = 5 * time.Second
 )
 
+// anyKey is a key, of which no record needs to be there.
+const anyKey = "store"
+
 // idle is how long a connection of a pool is kept that is not used: longer than
 // between two extensions of a lease.
 const idle = 2 * time.Minute
@@ -45,7 +48,14 @@ func (b *bounded) Put(ctx context.Context, key string, value []byte, cond store.
 	return b.Store.Put(ctx, key, value, cond)
 }
 
+// List may take longer than other calls, because a list may be long. A read of one record goes
+// first, so that a server which does not answer is noticed as soon as by other calls.
 func (b *bounded) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		if _, err := b.Get(ctx, anyKey); err != nil {
+			return nil, err
+		}
+	}
 	ctx, cancel := patient(ctx, listPatience)
 	defer cancel()
 	return b.Store.List(ctx, prefix)

@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"github.com/firn-id/firn/internal/configfile"
+	"github.com/firn-id/firn/internal/variable"
 )
 
 // OpenDefault opens the file of [DefaultPath], as [Open] does, and makes its
@@ -19,9 +20,10 @@ import (
 // have other files.
 //
 // OpenDefault returns an error where the command would take another store, and both would
-// make the same ids: if the variable FIRN_STORE is set, and if the firn.yaml that the
-// command reads names a store (FIRN_CONFIG, or else ./firn.yaml, the one in the user's
-// ~/.config/firn, or the one in /etc/firn). Such a program opens the named store by open.URL.
+// make the same ids: if the variable FIRN_STORE is set, or another one whose name begins so, as
+// FIRN_STORE_URL, which may name a store too; and if the firn.yaml that the command reads
+// names a store (FIRN_CONFIG, or else ./firn.yaml, the one in the user's ~/.config/firn, or the
+// one in /etc/firn). Such a program opens the named store by open.URL.
 func OpenDefault(ctx context.Context) (*Store, error) {
 	if err := noneNamed(); err != nil {
 		return nil, err
@@ -51,6 +53,9 @@ const openAnother = "Open one absolute path for all processes of this host, or u
 func noneNamed() error {
 	if _, set := os.LookupEnv("FIRN_STORE"); set {
 		return errors.New("store/sqlite: FIRN_STORE names a store, and this program asks for the default file: open it by open.URL(ctx, os.Getenv(\"FIRN_STORE\")), or unset it")
+	}
+	if name := variable.SetMistyped(); name != "" {
+		return fmt.Errorf("store/sqlite: the variable %s is set, which firn does not read, and this program asks for the default file, which may be another store: open the store that is meant by open.URL, or unset %[1]s", name)
 	}
 	path, named := os.LookupEnv("FIRN_CONFIG")
 	if !named {

@@ -83,6 +83,14 @@ func TestOpenDefaultBesideFirnStore(t *testing.T) {
 	}
 }
 
+// The command refuses a variable that may name a store and is not FIRN_STORE.
+func TestOpenDefaultBesideAMistypedVariable(t *testing.T) {
+	t.Setenv("FIRN_STORE_URL", "postgres://app@db/app")
+	if s, err := OpenDefault(t.Context()); err == nil || !strings.Contains(err.Error(), "FIRN_STORE_URL is set, which firn does not read") {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
 // The command obeys the first firn.yaml that is there: a program that took the default file
 // beside one that names a store would make the same ids.
 func TestOpenDefaultBesideConfig(t *testing.T) {
