@@ -63,7 +63,7 @@ func (h hinter) compose(text string) string {
 	defer composing.Unlock()
 	var b strings.Builder
 	masked := false
-	for rest := h.addresses(text); ; {
+	for rest := h.otherAddresses(h.addresses(text)); ; {
 		at := mention.FindStringIndex(rest)
 		if at == nil {
 			b.WriteString(h.settings(rest))

@@ -121,12 +121,21 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 		return err
 	}
 	for _, f := range moves {
-		if f.Fresh() {
+		switch {
+		case f.Fresh():
 			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
 				move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
+		case !isFinding(f):
+			ui.PrintNote(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished (%s), and is left; %s",
+				move.List(f.Shards), f.Source, f.Target, f.Stage(), hinter{cmd: cmd}.compose("to see how far it is, and what ends it: firn shard status"))
 		}
 	}
 	return nil
+}
+
+// isFinding reports whether doctor has a finding about a move.
+func isFinding(f move.Move) bool {
+	return len(f.Lost)+len(f.Twice) > 0 || f.Phase == move.Between || f.Copy != "" || f.Problem != ""
 }
 
 // otherGenerators are functions that make ids in the schemas of shards, beside firn's, on the

@@ -19,6 +19,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/setup"
 	"github.com/firn-id/firn/shard/topology"
@@ -207,6 +208,8 @@ func setupFailure(err error) *ui.Failure {
 		return ownersHints(f, owners.Owners)
 	case errors.As(err, &joiner):
 		return joinerHint(f, joiner)
+	case errors.As(err, &forgot) && forgot.HadNone:
+		return f.Hint("is its address right? If %s", check.AddedElsewhere(forgot.Server)).Hint("if the database of %s is lost: %s", forgot.Server, lostPage)
 	case errors.As(err, &forgot):
 		return f.Hint("is its address right? If what it had is lost: %s", lostPage)
 	case errors.As(err, &copied):

@@ -169,7 +169,10 @@ func (o *shardsMove) unnamed(name string, servers []topology.Server) error {
 // that end that one, by where the shard is now.
 func (o *shardsMove) jobsFailure(ctx context.Context, servers []topology.Server, err error) *ui.Failure {
 	var under *move.UnderwayError
-	if !errors.As(err, &under) {
+	switch {
+	case errors.Is(err, move.ErrNoMember):
+		return noMember(ctx, servers, o.to, err)
+	case !errors.As(err, &under):
 		return moveFailure(err)
 	}
 	f := ui.Failed("%w", err)

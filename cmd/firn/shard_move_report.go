@@ -181,8 +181,6 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("to see what ends it: firn shard status")
 	case errors.As(err, &held):
 		return f.Hint("end them, or give them more time: --lock-wait 10m")
-	case errors.Is(err, move.ErrNoMember):
-		return f.Hint("to make it one of the cluster: firn shard add-server NAME=postgres://USER@HOST/DATABASE")
 	case ofCopy(err):
 		var of *topology.ServerError
 		errors.As(err, &of)

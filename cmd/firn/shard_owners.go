@@ -40,6 +40,17 @@ func ownerAddress(server, role string) string {
 	return server + "=postgres://" + url.PathEscape(role) + "@HOST/DATABASE"
 }
 
+// noMember is the error of a server that is not in the cluster, with the command that takes it in. That command takes
+// the role that owns the schema firn, which may not be the role that moves shards.
+func noMember(ctx context.Context, servers []topology.Server, name string, err error) *ui.Failure {
+	do := "firn shard add-server " + name
+	_, owner := setup.Odd(setup.Owners(ctx, servers))
+	if owner != "" && slices.ContainsFunc(servers, func(s topology.Server) bool { return s.Config.User != owner }) {
+		do += " " + asRole(owner)
+	}
+	return ui.Failed("%w", err).Hint("to make it one of the cluster: %s", do)
+}
+
 // otherOwners warns of servers whose schema firn belongs to another role than that of most servers.
 func otherOwners(ctx context.Context, servers []topology.Server) (found []check.Finding) {
 	owners := setup.Owners(ctx, servers)

@@ -51,6 +51,30 @@ func (h hinter) addresses(text string) string {
 	})
 }
 
+var otherAddress = regexp.MustCompile(`--server (\S+)=postgres://USER@HOST/THAT_DATABASE`)
+
+// otherAddresses puts in the servers of the command where a hint has [check.OtherAddress]: all but the one whose
+// address is to be another.
+func (h hinter) otherAddresses(text string) string {
+	if !otherAddress.MatchString(text) || flagOf(h.cmd, "server") == nil {
+		return text
+	}
+	servers, err := shardServers(h.cmd)
+	if err != nil {
+		return text
+	}
+	return otherAddress.ReplaceAllStringFunc(text, func(found string) string {
+		var flags []string
+		other := otherAddress.FindStringSubmatch(found)[1]
+		for _, s := range servers {
+			if s.Name != other {
+				flags = append(flags, "--server "+phrase.ShellWord(s.Name+"="+addressAs(s, url.PathEscape(s.Config.User))))
+			}
+		}
+		return strings.Join(append(flags, found), " ")
+	})
+}
+
 // notOfRole are settings of an address that are about the role, or that nobody else may see.
 var notOfRole = []string{"user", "role", "password", "passfile", "sslpassword"}
 

@@ -64,7 +64,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	case at >= 0 && gone:
 		if err := check.ConfirmGone(ctx, servers[at]); err != nil {
 			if answers := new(check.AnswersError); !errors.As(err, &answers) || answers.Err != nil {
-				return goneFailure(err)
+				return goneButAnswers(err, name)
 			}
 			return ui.Failed("%w", err).Hint("firn shard remove-server %s, without --gone: it has to know too", name)
 		}
@@ -102,6 +102,17 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 	return printRemoval(cmd, r, copies)
 }
 
+// goneButAnswers is the error of a server that is not gone, because its address leads to a database that is not the
+// server.
+func goneButAnswers(err error, name string) *ui.Failure {
+	f := goneFailure(err)
+	var answers *check.AnswersError
+	if errors.As(err, &answers) && errors.Is(answers.Err, topology.ErrNoCluster) && !errors.As(answers.Err, new(*topology.UnrecordedError)) {
+		f = f.Hint("if %s", check.AddedElsewhere(name))
+	}
+	return f
+}
+
 // copiesLeft returns the shards of which a server has old copies, and refuses the server unless somebody wants
 // to keep them there: rows of them may be nowhere else.
 func copiesLeft(ctx context.Context, servers []topology.Server, name string, keep bool) ([]int64, error) {
@@ -129,9 +140,8 @@ func copiesLeft(ctx context.Context, servers []topology.Server, name string, kee
 func inNoMove(ctx context.Context, servers []topology.Server, name string, gone bool) error {
 	moves, err := move.Moves(ctx, servers)
 	if lacksRight(err) {
-		owners := setup.Owners(ctx, servers)
-		if odd, _ := setup.Odd(owners); len(odd) > 0 {
-			return ownersHints(ui.Failed("%w", &setup.OwnersError{Owners: owners}), owners)
+		if _, notOwner := setup.Open(ctx, servers, false); errors.As(notOwner, new(*setup.OwnerError)) || errors.As(notOwner, new(*setup.OwnersError)) {
+			return setupFailure(notOwner)
 		}
 		return ui.Failed("%w", err).Hint("to see whether a move is not finished, %s", lookAgain)
 	}

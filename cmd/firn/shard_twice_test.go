@@ -101,6 +101,19 @@ func TestShardsCleanAfterTwice(t *testing.T) {
 	}
 }
 
+// TestShardsCleanNamesMoves: doctor --clean leaves a move that is not finished, and says so.
+func TestShardsCleanNamesMoves(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	const begun = "INSERT INTO firn.move (shard, batch, source, target, loaded, began) VALUES (0, 'abcdefghijkl', 'a', 'b', false, now() - interval '1 hour')"
+	onDatabase(t, addresses[0], begun)
+	onDatabase(t, addresses[1], "SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET state = 'moved', moved_to = 'a', term = 0 WHERE shard = 0; "+begun)
+	out, errs, code := called(t, append(strings.Fields("shard doctor --clean"), flags...)...)
+	if code != 0 || !strings.Contains(errs, "the move of shard 0 from a to b is not finished (begun), and is left; to see how far it is, and what ends it: firn shard status --server ") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 // TestShardsOpenTwiceBrokenOff: who is killed when he has closed one copy, and not opened the
 // other one anew, leaves what the hint mends: ids go on above those of both copies.
 func TestShardsOpenTwiceBrokenOff(t *testing.T) {
@@ -115,6 +128,9 @@ func TestShardsOpenTwiceBrokenOff(t *testing.T) {
 	out, _, _ := called(t, with("doctor")...)
 	if hints := reopenCommand.FindAllString(out, -1); !slices.Equal(hints, []string{"firn shard reopen a --shards 0"}) {
 		t.Fatalf("%q\n%s", hints, out)
+	}
+	if !strings.Contains(out, "keep programs away from a, which may give ids again that b, or a after a reopen, has given, then: ") {
+		t.Error(out)
 	}
 	succeed(t, with("reopen a --shards 0 --yes")...)
 	if id := one[int64](t, a, "SELECT insta0.next_id()"); id <= given {

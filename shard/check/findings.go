@@ -116,16 +116,6 @@ func (f *findings) stranger(name string, views map[string]*topology.View) {
 	f.say(Bad, name, do, "it is in no cluster")
 }
 
-// LostDo says what to do about a server whose address is right, and leads to a database that is not the server. For
-// any other error it is empty.
-func LostDo(err error) string {
-	var stray *topology.StrayError
-	if !errors.As(err, &stray) || stray.Original != "" {
-		return ""
-	}
-	return `. If that address is right, what the server had is lost: docs/shards.md, "A server that is lost"`
-}
-
 func (f *findings) away(s *Server, views map[string]*topology.View) {
 	var unrecorded *topology.UnrecordedError
 	if errors.As(s.Err, &unrecorded) {
@@ -143,7 +133,8 @@ func (f *findings) away(s *Server, views map[string]*topology.View) {
 	}
 	var stray *topology.StrayError
 	if errors.As(err, &stray) {
-		f.say(Bad, s.Name, AddressDo(&topology.ServerError{Server: s.Name, Err: stray})+LostDo(stray), "%v", stray)
+		of := &topology.ServerError{Server: s.Name, Err: stray}
+		f.say(Bad, s.Name, AddressDo(of)+LostDo(of), "%v", stray)
 		return
 	}
 	f.say(Bad, s.Name, awayDo(s, err), "it cannot be examined: %v", err)
@@ -160,6 +151,9 @@ func awayDo(s *Server, err error) string {
 		case "42703", "42P01":
 			return "its tables are of another version of firn, and no command changes them: use the version that made them"
 		}
+	}
+	if s.Owner != "" && denied(err) {
+		return fmt.Sprintf("it runs, and refuses: this takes the role %s, which owns the schema firn: --server %s=postgres://%s@HOST/DATABASE, or in firn.yaml", s.Owner, s.Name, url.PathEscape(s.Owner))
 	}
 	if refuses(s) {
 		return "it runs, and refuses: correct its address, the password, or the rights of the role"

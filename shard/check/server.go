@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/shard/topology"
@@ -27,6 +28,7 @@ type Server struct {
 	Writes  int64         // rows that were written to the database since the server counts
 	At      time.Time     // when it was asked that
 	Details *Details      // of [Examine]
+	Owner   string        // of the schema firn, where the server denies another role a right; else empty
 }
 
 // Details are what only [Examine] reads, with the rights of the owner of the schema firn.
@@ -74,7 +76,13 @@ func all(ctx context.Context, servers []topology.Server, see func(context.Contex
 		s := &Server{Name: server.Name}
 		seen[i] = s
 		each.Go(func() {
-			s.Err = server.Ask(ctx, func(c *pgx.Conn) error { return see(ctx, c, server, s) })
+			s.Err = server.Ask(ctx, func(c *pgx.Conn) error {
+				err := see(ctx, c, server, s)
+				if denied(err) {
+					s.Owner = owner(ctx, c)
+				}
+				return err
+			})
 		})
 	}
 	each.Wait()
@@ -88,6 +96,21 @@ func all(ctx context.Context, servers []topology.Server, see func(context.Contex
 		}
 	}
 	return seen
+}
+
+// denied reports whether a server denies the role a right.
+func denied(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "42501"
+}
+
+// owner is the role that owns the schema firn; empty: it is the role of the connection, or nobody can say.
+func owner(ctx context.Context, c *pgx.Conn) (role string) {
+	const sql = "SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = 'firn' AND pg_get_userbyid(nspowner) <> current_user"
+	if err := c.QueryRow(ctx, sql).Scan(&role); err != nil {
+		return ""
+	}
+	return role
 }
 
 func look(ctx context.Context, c *pgx.Conn, server topology.Server, s *Server) error {

@@ -103,7 +103,7 @@ func twiceText(claims []claim) (text, do string) {
 	last := claims[0]
 	if to := last.MovedTo; last.Told && last.Term > open[0].Term && slices.ContainsFunc(open, func(c claim) bool { return c.server == to }) {
 		return fmt.Sprintf("%s serves it, and %s", to, toldText(last)),
-			fmt.Sprintf("keep programs away from %s, which may give ids that %s has given, then: firn shard reopen %[1]s --shards LIST", to, last.server)
+			fmt.Sprintf("keep programs away from %s, which may give ids again that %s, or %[1]s after a reopen, has given, then: firn shard reopen %[1]s --shards LIST", to, last.server)
 	}
 	if len(open) == 1 {
 		return fmt.Sprintf("%s serves it, although %s gave it to %s later, at term %d: %[1]s was put back to an earlier state", open[0].server, last.server, last.MovedTo, last.Term),

@@ -97,7 +97,9 @@ func allMoves(ctx context.Context, c *pgx.Conn, s topology.Server) (map[string]*
 		said, err = accountsOf(ctx, c)
 	}
 	if sqlstate(err) == "42501" {
-		return knownMoves(ctx, c), nil, &topology.ServerError{Server: s.Name, Err: err}
+		said = knownMoves(ctx, c)
+		view, _ := s.LookAt(ctx, c) // what it says of shards all may read
+		return said, view, &topology.ServerError{Server: s.Name, Err: err}
 	}
 	if err != nil && !isMissing(err) && !inRecovery(err) {
 		return nil, nil, &topology.ServerError{Server: s.Name, Err: err}

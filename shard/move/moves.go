@@ -169,8 +169,12 @@ func Moves(ctx context.Context, servers []topology.Server) ([]Move, error) {
 }
 
 // lookAt notes what servers say of the shards, which the accounts of the move do not say. Answered says that all
-// servers have answered.
+// servers have answered. Of a move that a server refuses to show, it notes only shards that two servers serve.
 func (f *Move) lookAt(views map[string]*topology.View, answered bool) {
+	f.Twice = check.Twice(views, func(n int64) bool { return slices.Contains(f.Shards, n) })
+	if f.Refused() {
+		return
+	}
 	both := map[string]*topology.View{f.Source: views[f.Source], f.Target: views[f.Target]}
 	for _, n := range f.Shards {
 		if both[f.Source] != nil && both[f.Target] != nil {
@@ -183,7 +187,6 @@ func (f *Move) lookAt(views map[string]*topology.View, answered bool) {
 			f.Old = append(f.Old, n)
 		}
 	}
-	f.Twice = check.Twice(views, func(n int64) bool { return slices.Contains(f.Shards, n) })
 }
 
 // hasOldCopy says whether a server has a copy of a shard that firn shard reopen has left.

@@ -68,7 +68,10 @@ func (e *UnnamedError) Error() string {
 }
 
 // A ForgotError says that a server is in no cluster, although the other servers name it in theirs.
-type ForgotError struct{ Server string }
+type ForgotError struct {
+	Server  string
+	HadNone bool // it has never had a shard, as [topology.Server.HadNone] says
+}
 
 func (e *ForgotError) Error() string {
 	return fmt.Sprintf("shard: server %s: the others have it in their cluster, and it knows nothing of that: what it had is lost, or it is another database", e.Server)

@@ -277,10 +277,19 @@ func forgot(sites []*site, m *topology.Map) error {
 	}
 	for _, t := range sites {
 		if t.view == nil || t.view.Cluster == "" {
-			return &ForgotError{t.server.Name}
+			return &ForgotError{t.server.Name, t.server.HadNone(viewsOf(sites))}
 		}
 	}
 	return nil
+}
+
+// viewsOf are what servers say, nil for those that know nothing.
+func viewsOf(sites []*site) []*topology.View {
+	views := make([]*topology.View, len(sites))
+	for i, t := range sites {
+		views[i] = t.view
+	}
+	return views
 }
 
 // rolesFor are the roles that are wished. Where one is missing, it can be made.

@@ -12,6 +12,7 @@ type StrayError struct {
 	Database string // that the address leads to
 	Original string // the database beside it that it is a copy of; empty: it is no such copy
 	Why      string // it is not the server
+	HadNone  bool   // the server has never had a shard, as [Server.HadNone] says
 }
 
 func (e *StrayError) Error() string {
@@ -26,7 +27,7 @@ func (v *View) stray(name string) error {
 	case v.Server != name:
 		return &StrayError{Database: v.Database, Why: fmt.Sprintf("calls itself %s: the addresses may be exchanged", v.Server)}
 	case v.Original != "":
-		return &StrayError{v.Database, v.Original, "is a copy of the database " + v.Original + " beside it"}
+		return &StrayError{Database: v.Database, Original: v.Original, Why: "is a copy of the database " + v.Original + " beside it"}
 	}
 	return nil
 }
@@ -54,5 +55,6 @@ func (s Server) Outside(v *View, err error, others []*View) error {
 	if !slices.ContainsFunc(others, func(other *View) bool { return other != nil && slices.Contains(other.Servers, s.Name) }) {
 		return nil
 	}
-	return &ServerError{s.Name, &StrayError{Database: s.Config.Database, Why: "is in no cluster, and the other servers have a server " + s.Name + " in theirs"}}
+	why := "is in no cluster, and the other servers have a server " + s.Name + " in theirs"
+	return &ServerError{s.Name, &StrayError{Database: s.Config.Database, Why: why, HadNone: s.HadNone(others)}}
 }
