@@ -183,8 +183,9 @@ func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, err
 		return r, nil
 	}
 	f := setupFailure(err)
+	var unnamed *setup.UnnamedError
 	switch {
-	case gone: // whatever opens the shards needs the rows of the server
+	case gone && !errors.As(err, &unnamed): // whatever opens the shards needs the rows of the server
 		f.Hints = nil
 		f = f.Hint("start server %s, or its standby or backup in its place: %s", name, lostPage)
 	case len(f.Hints) == 0: // else it says what to do

@@ -150,7 +150,7 @@ func (w *world) move(ctx context.Context, do string, n int64, o *outcome) error 
 			if err == nil || !w.faults || try >= 10 {
 				return m.result(err)
 			}
-			if do == "move" && strings.Contains(m.errs.String(), "firn shard abort, and move it again") {
+			if do == "move" && strings.Contains(m.errs.String(), "; then: firn shard move") {
 				if err := w.move(ctx, "abort", n, o); err != nil { // a crash of b can break a first copy
 					return err
 				}
