@@ -17,11 +17,15 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 )
 
+// rolesServer is apart from the server of other tests: a role that is granted firn_app there is an
+// obstacle to each move from it to another server.
+func rolesServer(tb testing.TB, _ ...string) *testserver.Server { return movesServer(tb) }
+
 // ownedServers are two servers whose shards belong to a role that is no superuser, as
 // docs/shards.md makes it; flags are of that role, and super of a superuser.
 func ownedServers(t *testing.T, role string) (flags, super []string) {
 	t.Helper()
-	server := testserver.Shared(t, movesServer)
+	server := testserver.Shared(t, rolesServer)
 	onDatabase(t, server.URL(), "CREATE ROLE "+role+" LOGIN CREATEROLE")
 	for _, name := range []string{"a", "b"} {
 		address := database(t, server, name)

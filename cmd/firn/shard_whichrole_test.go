@@ -14,7 +14,7 @@ import (
 func TestShardsWhichRole(t *testing.T) {
 	t.Parallel()
 	flags, super := ownedServers(t, "whichrole")
-	server := testserver.Shared(t, movesServer)
+	server := testserver.Shared(t, rolesServer)
 	c := database(t, server, "c")
 	onDatabase(t, c, "DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO whichrole', current_database()); END $$")
 	onDatabase(t, c, "CREATE ROLE whichapp LOGIN; GRANT firn_app TO whichapp")
