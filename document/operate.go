@@ -124,9 +124,11 @@ func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Inf
 		if err != nil {
 			return def, fmt.Errorf("document: series %q: %w", name, err)
 		}
-		if most := r.pattern.max; most < old.max && now.Count >= most && now.Period >= now.Today {
-			return def, &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: it was granted texts up to %s, and the counter of %s ends at %d",
-				name, def.Pattern, pattern, now.Text, pattern, most), nil}
+		for _, last := range now.Texts {
+			if most := r.pattern.max; most < old.max && last.Count >= most && last.Period >= now.Today {
+				return def, &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: it was granted texts up to %s, and the counter of %s ends at %d",
+					name, def.Pattern, pattern, last.Text, pattern, most), nil}
+			}
 		}
 		if what := old.differs(r.pattern); what != "" {
 			return def, &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: only the width of the counter and the zone may change, "+

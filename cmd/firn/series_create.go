@@ -345,9 +345,32 @@ func createAll(cmd *cobra.Command, s *settings) error {
 	case len(missing) == 0:
 		return seriesExists(fmt.Errorf("all %d series of %s that count are there already", counters, s.File.Path), "firn series ls")
 	}
+	if err := apart(missing); err != nil {
+		return err
+	}
 	for _, d := range missing {
 		if err := d.create(cmd); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// apart returns an error where two of these series, which are all to be created, are documents that could give the
+// same text in one store.
+func apart(missing []*drawing) error {
+	for i, d := range missing {
+		for _, other := range missing[:i] {
+			if d.Kind != config.Document || other.Kind != config.Document || whichstore.Texts(d.Series) != whichstore.Texts(other.Series) {
+				continue
+			}
+			mine, err := document.ParsePattern(d.Options.Document.Pattern)
+			theirs, err2 := document.ParsePattern(other.Options.Document.Pattern)
+			if err == nil && err2 == nil && mine.Overlaps(theirs) {
+				return ui.Bad("the documents %s (%s) and %s (%s) of firn.yaml could give the same texts", other.Name, other.Options.Document.Pattern, d.Name, d.Options.Document.Pattern).
+					Hint("give one of them another pattern, such as one with another prefix").
+					Hint("only if the texts of both never meet in one table, queue or cache: %s; then: %s --may-repeat %s", other.createCommand(), d.createCommand(), phrase.ShellWord(other.Name))
+			}
 		}
 	}
 	return nil

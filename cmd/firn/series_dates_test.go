@@ -133,3 +133,10 @@ func TestRecoverWithoutATextOfToday(t *testing.T) {
 		t.Errorf("%s%s", out, errs)
 	}
 }
+
+// A counter that is too narrow for today's texts is refused, also where a later date has few.
+func TestNarrowerThanTodays(t *testing.T) {
+	emptyHome(t)
+	mustAll(t, "next inv "+dailyInvoice, "series raise inv "+dayText(0, 1500), "series raise inv "+dayText(1, 5))
+	refusedWith(t, strings.Fields("series set inv --pattern INV-{yyyyMMdd}-{3} --zone UTC"), "it was granted texts up to "+dayText(0, 1500)+", and the counter of")
+}

@@ -121,11 +121,14 @@ func TestServeReloadCreatesNoRenamedSequence(t *testing.T) {
 		"and this server has served sequences from it that firn.yaml does not list now: orders, tickets",
 		"if one of them was renamed or is mistyped: write its name in firn.yaml again, in place of purchases. A counter keeps its name")
 
-	// One that goes, one that comes, and a document with texts of its own are no renaming.
+	// One that goes, one that comes back, and a document with texts of its own are no renaming.
 	bill := "  bill: { kind: document, pattern: \"B{6}\" }\n"
-	write(t, dir, "firn.yaml", head+"  orders: { kind: sequence }\n"+bill)
+	write(t, dir, "firn.yaml", head+bill)
 	s.reload(reloaded)
-	write(t, dir, "firn.yaml", head+"  orders: { kind: sequence }\n  items: { kind: sequence }\n"+bill)
+	refused("  purchases: { kind: sequence }\n"+bill, "that firn.yaml does not list now: orders, tickets")
+	write(t, dir, "firn.yaml", head+"  orders: { kind: sequence }\n  tickets: { kind: sequence }\n"+bill)
+	s.reload(reloaded)
+	write(t, dir, "firn.yaml", head+"  orders: { kind: sequence }\n  tickets: { kind: sequence }\n  items: { kind: sequence }\n"+bill)
 	s.reload(reloaded)
 
 	write(t, dir, "firn.yaml", head+"  purchases: { kind: sequence }\n")

@@ -29,6 +29,12 @@ func TestServeMixesNoPoolsThatMayRepeat(t *testing.T) {
 		}
 	}
 
+	// Nor by two reloads.
+	write(t, dir, "firn.yaml", "store: "+url+"\npools: { default: {}, mail: {} }\nseries:\n  letter: { kind: flake, pool: default }\n")
+	s.reload(reloaded)
+	config("mail")
+	s.reload(notReloaded)
+
 	succeed(t, "pool", "set", "default", "--workers", "0-511", "--store", url)
 	s.reload(notReloaded) // mail still has all workers
 	succeed(t, "pool", "set", "mail", "--workers", "512-1023", "--store", url)

@@ -44,6 +44,8 @@ func TestCreateAllRefusesNearNames(t *testing.T) {
 	dir := emptyHome(t)
 	t.Setenv("FIRN_STORE", "sqlite:"+filepath.Join(dir, "ids.db"))
 	mustAll(t, "series create orders --kind sequence", "next orders -n 3", "series create invoice --pattern INV-{6}")
+	write(t, dir, "firn.yaml", "series:\n  items: { kind: sequence }\n  one: { kind: document, pattern: \"I-{6}\" }\n  two: { kind: document, pattern: \"I-{8}\" }\n")
+	refusedWith(t, strings.Fields("series create"), "the documents one (I-{6}) and two (I-{8}) of firn.yaml could give the same texts", "then: firn series create two --may-repeat one")
 	for listed, want := range map[string][]string{
 		"ordrs: { kind: sequence }": {
 			`the store has no sequence "ordrs", and has a counter of nearly that name, which firn.yaml does not list: orders`,

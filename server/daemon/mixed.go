@@ -20,7 +20,7 @@ func (p *plan) unmixed(ctx context.Context, stores *sharedStores, next *plan) er
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	for _, d := range next.drawings() {
-		for _, had := range p.drawings() {
+		for _, had := range p.ever() {
 			if d.Kind != config.Flake || had.Kind != config.Flake || d.Name != had.Name ||
 				d.Leasing.Pool == had.Leasing.Pool || !slices.Equal(d.URLs, had.URLs) {
 				continue

@@ -23,7 +23,23 @@ type plan struct {
 	// By flake of series what the store has said of its name: nil, or that it is the name of a
 	// counter. Of those that are not in it the store has said nothing.
 	heard map[*outlet]error
+
+	past []*outlet // what earlier plans of this server drew from and this one does not
 }
+
+// follows remembers what the plan before drew from, and those before that.
+func (p *plan) follows(before *plan) {
+	for _, had := range append(before.drawings(), before.past...) {
+		if !slices.ContainsFunc(p.drawings(), func(d *outlet) bool {
+			return d.Name == had.Name && d.source() == had.source() && slices.Equal(d.URLs, had.URLs)
+		}) {
+			p.past = append(p.past, had)
+		}
+	}
+}
+
+// ever are the drawings of the plan and of the earlier ones of this server.
+func (p *plan) ever() []*outlet { return append(slices.Clone(p.drawings()), p.past...) }
 
 // makePlan returns what a server is to serve by these settings.
 func makePlan(c *config.Config, o *Options) (*plan, error) {

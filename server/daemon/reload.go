@@ -67,6 +67,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	}
 	o.toldStore(o.plan.storeAt.Text, next.storeAt.Text)
 	was := o.plan
+	next.follows(was)
 	o.plan, o.supplies = next, now
 	o.tellLost(was)
 	o.shown.Store(&now)

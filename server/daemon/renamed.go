@@ -14,7 +14,7 @@ func (p *plan) renamed(next *plan, d *outlet) error {
 		return nil
 	}
 	var before []string
-	for _, had := range p.drawings() {
+	for _, had := range p.ever() {
 		left := !slices.ContainsFunc(next.drawings(), func(d *outlet) bool { return d.source() == had.source() })
 		if had.Kind == config.Sequence && had.storeText() == d.storeText() && left {
 			before = append(before, had.Name)

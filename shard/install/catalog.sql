@@ -53,6 +53,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 	UNION ALL
 	SELECT format('index %s: valid %s, identity %s', pg_get_indexdef(i.indexrelid), i.indisvalid, i.indisreplident)
 	FROM c JOIN pg_index AS i ON i.indrelid = c.oid
+	WHERE i.indisvalid OR c.relkind = 'p' -- else it is being built CONCURRENTLY, or that failed; pg_dump leaves it out
 	UNION ALL
 	SELECT format('sequence %I: %s, %s from %s, %s to %s, cache %s, cycle %s, of %s', c.relname, s.seqtypid::regtype, s.seqincrement, s.seqstart, s.seqmin, s.seqmax,
 		s.seqcache, s.seqcycle, (SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) FROM pg_depend AS d

@@ -143,3 +143,21 @@ func TestStalledWhileWritten(t *testing.T) {
 		})
 	}
 }
+
+// TestInvalidIndex: an index that is being built CONCURRENTLY, or whose building failed, is not copied, and
+// stands in no move's way.
+func TestInvalidIndex(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	a.must(t, "INSERT INTO insta1.users VALUES (41, 'twice'), (42, 'twice')")
+	c := dial(t, a.Server.Config.ConnString())
+	if _, err := c.Exec(t.Context(), "CREATE UNIQUE INDEX CONCURRENTLY failed ON insta1.users (name)"); err == nil {
+		t.Fatal("an index of equal names is unique")
+	}
+	m := New(a.Server, b.Server, hasty())
+	defer m.Close()
+	if _, err := m.Move(t.Context(), []int64{1}); err != nil {
+		t.Fatal(err)
+	}
+	mustEnd(t, m.Finish, 1)
+}
