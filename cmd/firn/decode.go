@@ -117,6 +117,10 @@ func (d *decoder) configure(cmd *cobra.Command, layout firn.Layout, series strin
 		return nil
 	}
 	spec, err := set.formWanted(series)
+	var f *ui.Failure
+	if errors.Is(err, errFormless) && errors.As(err, &f) {
+		f.Hints = append([]ui.Hint{{Text: "a plain id or number is read without --series"}}, f.Hints...)
+	}
 	if err != nil {
 		return err
 	}

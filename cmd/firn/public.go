@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -75,6 +76,9 @@ are written all the same, and the exit code is 2.`,
 	return cmd
 }
 
+// errFormless is of a series whose ids have no public form.
+var errFormless = errors.New("in which form?")
+
 // formWanted returns the form for a command that needs one: that of --as, or of the
 // series in firn.yaml.
 func (s *settings) formWanted(series string) (*config.Form, error) {
@@ -98,7 +102,7 @@ func (s *settings) formWanted(series string) (*config.Form, error) {
 	if series == "" {
 		return nil, ui.Bad("in which form? --as is missing").Hint("--as base62, or --as opaque:photo --series photo --keys FILE")
 	}
-	return nil, ui.Bad("in which form? series %q has none in firn.yaml", series).
+	return nil, ui.Bad("%w series %q has none in firn.yaml", errFormless, series).
 		Hint("--as opaque:%s --keys FILE", series).Hint("series: { %s: { public: opaque } } in firn.yaml", series)
 }
 

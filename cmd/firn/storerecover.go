@@ -194,7 +194,7 @@ func (r *recovering) run(ctx context.Context, cmd *cobra.Command) error {
 		if remedy.IsEmpty(r.path) {
 			f = ui.Bad("--lost: the file %s is there, and is empty", r.path)
 		}
-		return hintLost(f, r.url, "to make it safe: firn store recover"+remedy.StoreFlag(r.url))
+		return hintLost(f, r.url, "if this command has made that file, nothing is left to do. Else, to make it safe: firn store recover"+remedy.StoreFlag(r.url))
 	}
 	if r.implicit || r.lost { // a directory may be lost with its file
 		if err := os.MkdirAll(filepath.Dir(r.path), 0o700); err != nil {
