@@ -158,7 +158,7 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 
 func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 	for _, f := range left {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and stays there; %s", standsText(f), hinter{cmd: cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and the rebalance leaves that; %s", standsText(f), hinter{cmd: cmd}.compose(nextText(f)))
 	}
 }
 

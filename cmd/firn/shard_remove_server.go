@@ -143,7 +143,7 @@ func inNoMove(ctx context.Context, servers []topology.Server, name string, gone 
 		if _, notOwner := setup.Open(ctx, servers, false); errors.As(notOwner, new(*setup.OwnerError)) || errors.As(notOwner, new(*setup.OwnersError)) {
 			return setupFailure(notOwner)
 		}
-		return ui.Failed("%w", err).Hint("to see whether a move is not finished, %s", lookAgain)
+		return ui.Failed("%w", err).Hint("each move has to be ended first, also one between other servers. To see which are not, %s", lookAgain)
 	}
 	if err != nil {
 		return setupFailure(err)

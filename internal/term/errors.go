@@ -237,7 +237,7 @@ func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
 			continue
 		}
 		h := Holder{Worker: c.worker, Free: c.free}
-		if c.rec.Owner != "" {
+		if c.rec.Owner != "" && !c.dead {
 			h.Name = c.rec.Name
 		}
 		e.Holders = append(e.Holders, h)

@@ -19,6 +19,7 @@ type candidate struct {
 	rank    rank
 	base    firn.Tick
 	free    time.Duration // until it can be issued from, or taken
+	dead    bool          // its holder is taken for dead
 }
 
 // A rank orders candidates, best first.
@@ -137,6 +138,7 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 			return c
 		}
 	}
+	c.dead = cur.Owner != ""
 	switch {
 	case c.free > r.Wait:
 		c.rank = unusable
