@@ -33,7 +33,7 @@ func TestShardsFinishAsks(t *testing.T) {
 	onDatabase(t, a, "CREATE TABLE insta0.t (id bigint PRIMARY KEY); INSERT INTO insta0.t VALUES (1)")
 
 	leaves(t, a, with("move 1 --to b"))
-	says("begun", "1", 1, "shard 1: "+onA+"to move it to b: firn shard move 1 --to b; to give the move up: firn shard abort 1\n")
+	says("begun", "1", 1, "shard 1: "+onA+"to move it to b: firn shard move 1 --to b; to abort the move: firn shard abort 1\n")
 	onDatabase(t, a, "UPDATE firn.shard SET state = 'moved', moved_to = 'b' WHERE shard = 1")
 	says("between the servers", "1", 1, "shard 1: no server serves it now, so nothing is dropped\nfirn: hint: to open it: firn shard move 1 --to b\n")
 	onDatabase(t, a, "UPDATE firn.shard SET state = 'open', moved_to = NULL WHERE shard = 1")

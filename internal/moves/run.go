@@ -150,7 +150,7 @@ func (w *world) move(ctx context.Context, do string, n int64, o *outcome) error 
 			if err == nil || !w.faults || try >= 10 {
 				return m.result(err)
 			}
-			if do == "move" && strings.Contains(m.errs.String(), "; then: firn shard move") {
+			if do == "move" && strings.Contains(m.errs.String(), "before it is moved again: firn shard abort") {
 				if err := w.move(ctx, "abort", n, o); err != nil { // a crash of b can break a first copy
 					return err
 				}

@@ -31,7 +31,7 @@ func TestBroken(t *testing.T) {
 	for slot := range m.slotless {
 		m.slotless[slot] = time.Now().Add(-2 * brokenTime)
 	}
-	if err := m.broken(t.Context(), []pairOf{{}}); !errors.As(err, new(*StuckError)) || !strings.Contains(err.Error(), "a crash of server b broke the copy of insta0.users") {
+	if err := m.broken(t.Context(), []pairOf{{}}); !errors.As(err, new(*StuckError)) || !strings.Contains(err.Error(), "the copy of insta0.users is broken: its replication slot on server a is gone") {
 		t.Errorf("%v", err)
 	}
 	a.must(t, "SELECT pg_create_logical_replication_slot('"+b.one(t, "SELECT format('pg_%s_sync_%s_%s', s.oid, 'insta0.users'::regclass::oid, (pg_control_system()).system_identifier) FROM pg_subscription AS s WHERE subname LIKE 'firn_move_%' AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())")+"', 'pgoutput')")

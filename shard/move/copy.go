@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +29,16 @@ func (m *Mover) wait(ctx context.Context, g goal, todo []pairOf) error {
 		return err
 	}
 	return pause(ctx, copyPause)
+}
+
+// shardOf is the one of these shards that has a table.
+func shardOf(some []pairOf, table string) int64 {
+	for _, p := range some {
+		if schema := p.source.schema; strings.HasPrefix(table, schema+".") || strings.HasPrefix(table, identifier(schema)+".") {
+			return p.shard
+		}
+	}
+	return some[0].shard
 }
 
 const copyingSQL = `
@@ -62,7 +73,7 @@ func (m *Mover) broken(ctx context.Context, todo []pairOf) error {
 		case !seen:
 			m.slotless[slot] = time.Now()
 		case time.Since(since) > brokenTime:
-			return &StuckError{todo[0].shard, fmt.Sprintf("a crash of server %s broke the copy of %s", m.target.Name, table), giveUp(todo)}
+			return &StuckError{shardOf(todo, table), fmt.Sprintf("the copy of %s is broken: its replication slot on server %s is gone, after a crash of one of the servers", table, m.source.Name), giveUp(todo)}
 		}
 	}
 	return nil

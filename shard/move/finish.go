@@ -78,7 +78,7 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		p, list := stayed[0], List(numbers(stayed))
 		return nil, &StuckError{
 			p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
-			cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shard move %[1]s --to %[2]s; to give the move up: firn shard abort %[1]s", list, target)),
+			cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shard move %[1]s --to %[2]s; to abort the move: firn shard abort %[1]s", list, target)),
 		}
 	}
 	return some, nil

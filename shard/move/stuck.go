@@ -21,7 +21,7 @@ func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard
 const seeDoctor = "to see what to do: firn shard doctor"
 
 func giveUp(some []pairOf) string {
-	return fmt.Sprintf("to give the move up, before it is moved again: firn shard abort %s", List(numbers(some)))
+	return fmt.Sprintf("to abort the move, before it is moved again: firn shard abort %s", List(numbers(some)))
 }
 
 func finishFirst(some []pairOf) string {
