@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -116,12 +117,15 @@ func TestStalledWhileWritten(t *testing.T) {
 			writes, stop := context.WithCancel(t.Context())
 			defer stop()
 			c := dial(t, a.Server.Config.ConnString())
-			go func() {
+			var writer sync.WaitGroup
+			t.Cleanup(writer.Wait)
+			t.Cleanup(stop) // before the connection is closed
+			writer.Go(func() {
 				for writes.Err() == nil {
 					c.Exec(writes, "INSERT INTO insta1.events (day) SELECT 1 FROM generate_series(1, 100)")
 					time.Sleep(20 * time.Millisecond)
 				}
-			}()
+			})
 			o := hasty()
 			o.Stall = 3 * time.Second
 			m := New(a.Server, b.Server, o)
