@@ -102,7 +102,7 @@ func (i *Info) counted(last Number) {
 // pattern until they open it again, and repeat nothing meanwhile.
 //
 // Errors: [*OptionError], the patterns differ in something else, which needs a new series, or the
-// new one has no room above the last text of the latest date, today's or a later one;
+// new one has no room above the last text of today or of a later date;
 // [*MissingError]; [*store.OtherStoreError], this store is a copy.
 func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Info, error) {
 	r, err := (&Options{Pattern: pattern, Zone: zone}).rules(name)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/memory"
 )
 
@@ -129,13 +128,8 @@ func TestLogOfIdsAfterALoss(t *testing.T) {
 		o, _ := options()
 		var log safeBuffer
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		l, s := lossy(t, o)
+		l, last := losing(t, o)
 		defer closed(t, l)
-		var last firn.ID
-		increasing(t, l, &last, 10)
-		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
-			t.Fatal(err)
-		}
 		for !strings.Contains(log.String(), "waiting before ids resume") {
 			time.Sleep(time.Millisecond)
 		}

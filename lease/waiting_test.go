@@ -25,6 +25,16 @@ func lossy(t *testing.T, o *Options) (*Lease, *shifting) {
 	return open(t, s, o), s
 }
 
+// losing returns a lease on a lossy store whose worker was just released, and the last id that it gave.
+func losing(t *testing.T, o *Options) (l *Lease, last firn.ID) {
+	l, s := lossy(t, o)
+	increasing(t, l, &last, 10)
+	if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
+		t.Fatal(err)
+	}
+	return l, last
+}
+
 // A lease that has lost its worker on a store that can lose writes logs once that it waits before
 // ids resume, for how long and why. Its calls wait as long.
 func TestLogOfAWaitForAnotherWorker(t *testing.T) {
@@ -32,13 +42,8 @@ func TestLogOfAWaitForAnotherWorker(t *testing.T) {
 		o, _ := options()
 		var log safeBuffer
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		l, s := lossy(t, o)
+		l, last := losing(t, o)
 		defer closed(t, l)
-		var last firn.ID
-		increasing(t, l, &last, 10)
-		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
-			t.Fatal(err)
-		}
 		const said = `level=WARN msg="waiting before ids resume" pool=default worker=1 for=13s why="the store can lose writes: as the test has it"`
 		time.AfterFunc(time.Second, func() {
 			if !strings.Contains(log.String(), said) {
@@ -64,13 +69,8 @@ func TestNextWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, _ := options()
 		o.NextWait = time.Second
-		l, s := lossy(t, o)
+		l, last := losing(t, o)
 		defer closed(t, l)
-		var last firn.ID
-		increasing(t, l, &last, 10)
-		if err := pool.Release(t.Context(), s, pool.Default, l.State().Worker); err != nil {
-			t.Fatal(err)
-		}
 		var refused, startsAt time.Time
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			began := time.Now()

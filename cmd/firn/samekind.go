@@ -41,7 +41,8 @@ func (d *drawing) hintNear(f *ui.Failure, e *countername.NearNameError) *ui.Fail
 	return d.hintName(f, e.Near).Hint("only if %s never existed: %s", d.Name, d.createCommand())
 }
 
-// hintRenamed says what to do where a new sequence of firn.yaml is probably one that a server has served.
+// hintRenamed says what to do if a new sequence of firn.yaml is probably the new name of a sequence that this server
+// has served.
 func (d *drawing) hintRenamed(f *ui.Failure, e *countername.RenamedError) *ui.Failure {
 	if len(e.Before) == 1 {
 		d.hintName(f, e.Before[0])

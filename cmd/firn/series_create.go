@@ -359,21 +359,18 @@ func createAll(cmd *cobra.Command, s *settings) error {
 // apart returns an error where two of these series, which are all to be created, are documents that could give the
 // same text in one store.
 func apart(missing []*drawing) error {
-	for i, d := range missing {
-		for _, other := range missing[:i] {
-			if d.Kind != config.Document || other.Kind != config.Document || whichstore.Texts(d.Series) != whichstore.Texts(other.Series) {
-				continue
-			}
-			mine, err := document.ParsePattern(d.Options.Document.Pattern)
-			theirs, err2 := document.ParsePattern(other.Options.Document.Pattern)
-			if err == nil && err2 == nil && mine.Overlaps(theirs) {
-				return ui.Bad("the documents %s (%s) and %s (%s) of firn.yaml could give the same texts", other.Name, other.Options.Document.Pattern, d.Name, d.Options.Document.Pattern).
-					Hint("give one of them another pattern, such as one with another prefix").
-					Hint("only if the texts of both never meet in one table, queue or cache: %s; then: %s --may-repeat %s", other.createCommand(), d.createCommand(), phrase.ShellWord(other.Name))
-			}
-		}
+	var all []*config.Series
+	for _, d := range missing {
+		all = append(all, d.Series)
 	}
-	return nil
+	d, other := countername.EqualTexts(all, whichstore.Texts)
+	if d == nil {
+		return nil
+	}
+	create := func(s *config.Series) string { return (&drawing{Series: s}).createCommand() }
+	return ui.Bad("the documents %s (%s) and %s (%s) of firn.yaml could give the same texts", other.Name, other.Options.Document.Pattern, d.Name, d.Options.Document.Pattern).
+		Hint("give one of them another pattern, such as one with another prefix").
+		Hint("only if the texts of both never meet in one table, queue or cache: %s; then: %s --may-repeat %s", create(other), create(d), phrase.ShellWord(other.Name))
 }
 
 // isLacking reports whether the stores of a series do not have it. It is an error if a store may
@@ -410,8 +407,8 @@ func (d *drawing) lackingIn(ctx context.Context, stores []store.Store) (bool, er
 	return true, nil
 }
 
-// isOther returns an error where a missing series is probably one that the store has by another
-// name. Nobody has typed the name of the series as that of a new one.
+// isOther returns an error if the store probably has a missing series by another name. A command
+// without NAME does not claim that the series is new.
 func (d *drawing) isOther(ctx context.Context, st store.Store) error {
 	if err := countername.CheckNew(ctx, st, d.Series); err != nil || d.Kind != config.Document {
 		return err

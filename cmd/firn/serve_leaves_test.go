@@ -121,7 +121,7 @@ func TestServeReloadCreatesNoRenamedSequence(t *testing.T) {
 		"and this server has served sequences from it that firn.yaml does not list now: orders, tickets",
 		"if one of them was renamed or is mistyped: write its name in firn.yaml again, in place of purchases. A counter keeps its name")
 
-	// One that goes, one that comes back, and a document with texts of its own are no renaming.
+	// A sequence that leaves, one that comes back, and a document with texts of its own are not refused.
 	bill := "  bill: { kind: document, pattern: \"B{6}\" }\n"
 	write(t, dir, "firn.yaml", head+bill)
 	s.reload(reloaded)

@@ -88,7 +88,7 @@ func TestShardsPutBackTwice(t *testing.T) {
 }
 
 // TestShardsPutBackBefore: b was reopened, and then a backup was put in its place of before shard 0 came there. b has no
-// copy of shard 0, so no command leads to opening that one on b, and whoever opens the other one is told of newer backups.
+// copy of shard 0, so no hint says to open shard 0 on b. The hint of the other shard names newer backups first.
 func TestShardsPutBackBefore(t *testing.T) {
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)

@@ -51,10 +51,10 @@ func (h hinter) addresses(text string) string {
 	})
 }
 
-var otherAddress = regexp.MustCompile(`--server (\S+)=postgres://USER@HOST/THAT_DATABASE`)
+var otherAddress = regexp.MustCompile(`--server (\S+)=` + regexp.QuoteMeta(check.OtherAddress))
 
-// otherAddresses puts in the servers of the command where a hint has [check.OtherAddress]: all but the one whose
-// address is to be another.
+// otherAddresses adds the addresses of the servers of this command to a hint that has [check.OtherAddress], except
+// that of the server which needs another address.
 func (h hinter) otherAddresses(text string) string {
 	if !otherAddress.MatchString(text) || flagOf(h.cmd, "server") == nil {
 		return text

@@ -169,7 +169,7 @@ func TestCopiedStores(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, ".ids.db.id"), filepath.Join(dir, "copy", ".ids.db.id")); err != nil {
 		t.Fatal(err)
 	}
-	if text := refused("next"); strings.Contains(text, "mv ") || !strings.Contains(text, "only if the original") {
+	if text := refused("next"); strings.Contains(text, "mv ") || !strings.Contains(text, "only if no process will use the original") {
 		t.Errorf("a copy with the original's hidden file: %s", text)
 	}
 	url = "sqlite:" + original

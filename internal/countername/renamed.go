@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A RenamedError says that a reload of a server does not create a sequence in a file, because other sequences of
-// the file have left firn.yaml at the same time: one that was renamed would begin again at its first
-// number. A document cannot repeat the texts of another one: package document refuses it.
+// A RenamedError says that a reload of a server does not create a sequence in a SQLite file, because firn.yaml no
+// longer lists other sequences of that file. The new name may be another name of one of them, and the sequence
+// would begin again at its first number. Package document refuses such a document, by its texts.
 type RenamedError struct {
 	Name   string
 	Before []string // the sequences that the server has served

@@ -95,7 +95,7 @@ func TestFullError(t *testing.T) {
 	x.actor("a").until(term.Refused).fails(term.Refused,
 		`lease: the one worker of pool "pool" that this process may take is not free; worker 0 is held by h and falls free in 4m55s if that process died; call again later, or set a longer Options.Wait`)
 
-	// Whoever has not written for its time to live is taken for dead, and named no more.
+	// A holder that has not written for its time to live counts as dead, and is not named.
 	x = newScript(t)
 	x.workers(0, 1)
 	x.setWorker(0, term.Record{Term: 1, Owner: "h", Name: "h", Horizon: x.tick(5 * time.Minute), TTL: 3_000})

@@ -14,8 +14,8 @@ import (
 )
 
 // unmixed returns an error if the next plan takes a series to a pool whose ids may equal those of
-// the pool that it has. Whoever created the pool said that ids of the two never meet, and in this
-// series they would: other servers give ids of the old pool in it, at least for a while.
+// the pool that it has. --may-repeat claimed that ids of the two pools never meet. In this series they
+// would meet: other servers still give ids of the old pool in it.
 func (p *plan) unmixed(ctx context.Context, stores *sharedStores, next *plan) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/server"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -131,21 +132,15 @@ func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) e
 // overlap returns an error if two of these documents, which are all to be created, could give the same text in one
 // store.
 func overlap(documents []*supply) error {
-	for i, s := range documents {
-		d := s.drawing
-		p, err := document.ParsePattern(d.Options.Document.Pattern)
-		if err != nil {
-			return &SeriesError{d.Series, err}
-		}
-		for _, before := range documents[:i] {
-			had := before.drawing
-			q, err := document.ParsePattern(had.Options.Document.Pattern)
-			if err == nil && p.Overlaps(q) && d.storeText() == had.storeText() {
-				return &SeriesError{d.Series, &document.OverlapError{Series: d.Name, Pattern: d.Options.Document.Pattern, Others: []string{had.Name}, OtherPattern: had.Options.Document.Pattern}}
-			}
-		}
+	var all []*config.Series
+	for _, s := range documents {
+		all = append(all, s.drawing.Series)
 	}
-	return nil
+	d, had := countername.EqualTexts(all, whichstore.Texts)
+	if d == nil {
+		return nil
+	}
+	return &SeriesError{d, &document.OverlapError{Series: d.Name, Pattern: d.Options.Document.Pattern, Others: []string{had.Name}, OtherPattern: had.Options.Document.Pattern}}
 }
 
 // planAgain reads the settings anew. It opens no store.

@@ -350,8 +350,8 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 	f.all = append(f.all, Twice(views, every)...)
 }
 
-// older is about servers that were put back, copied or promoted, and have shards which others serve: they are to be
-// told so, before a shard can move there.
+// older finds servers that were put back, copied or promoted, and do not know that another server serves a shard of
+// theirs. No shard can move there until firn shard reopen has told them.
 func (f *findings) older(views map[string]*topology.View) {
 	for _, name := range slices.Sorted(maps.Keys(views)) {
 		var old []string

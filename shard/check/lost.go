@@ -25,14 +25,12 @@ func LostDo(err error) string {
 	return ". If that address is right, what the server had is lost: " + page
 }
 
-// OtherAddress stands in a command for the addresses of all servers, where one server has another address than the
-// command that has failed was given.
-func OtherAddress(server string) string {
-	return "--server " + server + "=postgres://USER@HOST/THAT_DATABASE"
-}
+// OtherAddress stands for an address in a command that a text names, where it is another address than the command that
+// has failed was given.
+const OtherAddress = "postgres://USER@HOST/THAT_DATABASE"
 
 // AddedElsewhere says what to do about a server that has never had a shard, and that somebody added with the address of
 // another database.
 func AddedElsewhere(server string) string {
-	return fmt.Sprintf("%s was added with the address of another database: firn shard remove-server %[1]s %s. Then: firn shard add-server %[1]s=postgres://USER@HOST/DATABASE", server, OtherAddress(server))
+	return fmt.Sprintf("%s was added with the address of another database: firn shard remove-server %[1]s --server %[1]s="+OtherAddress+". Then: firn shard add-server %[1]s=postgres://USER@HOST/DATABASE", server)
 }

@@ -114,7 +114,7 @@ func PlanReopen(server string, views map[string]*topology.View, away, gone []str
 	return r, nil
 }
 
-// unlisted reports whether a server is in the list of the server that is to be reopened, and in no other list.
+// unlisted reports whether only the server that reopen opens lists a server, and no other server does.
 func unlisted(name, server string, views map[string]*topology.View) bool {
 	for other, v := range views {
 		if other != server && slices.Contains(v.Servers, name) {

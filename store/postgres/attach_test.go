@@ -11,8 +11,8 @@ import (
 )
 
 // TestSynchronousFromTheBeginning attaches a standby in the order of docs/stores.md: its name is in
-// synchronous_standby_names before its slot is there and before it connects. No look finds the store
-// lossy at any time, because counters would stop and pools would note it for good.
+// synchronous_standby_names before its slot is there and before it connects. The store is never found
+// lossy: counters would stop, and pools would be marked until store recover.
 func TestSynchronousFromTheBeginning(t *testing.T) {
 	primary := testserver.Postgres(t)
 	db := connect(t, primary.URL())

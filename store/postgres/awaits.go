@@ -6,8 +6,8 @@ import (
 )
 
 // AwaitedStandbys says for which standbys commits wait, and how many are connected; "" if commits
-// wait for none. Get, Put and List wait with them. AwaitedStandbys does not: it is for whoever wants to
-// know why a call does not end.
+// wait for none. Get, Put and List wait with them. AwaitedStandbys does not: it tells
+// why a call does not end.
 func (s *Store) AwaitedStandbys(ctx context.Context) (string, error) {
 	l, err := s.query(ctx)
 	if err != nil || l.names == "" || l.standby {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firn-id/firn/internal/variable"
 	"github.com/firn-id/firn/store"
 )
 
@@ -85,7 +86,7 @@ func TestOpenDefaultBesideFirnStore(t *testing.T) {
 
 // The command refuses a variable that may name a store and is not FIRN_STORE.
 func TestOpenDefaultBesideAMistypedVariable(t *testing.T) {
-	t.Setenv("FIRN_STORE_URL", "postgres://app@db/app")
+	t.Setenv(variable.Name("store-url"), "postgres://app@db/app")
 	if s, err := OpenDefault(t.Context()); err == nil || !strings.Contains(err.Error(), "FIRN_STORE_URL is set, which firn does not read") {
 		t.Errorf("%v, %v", s, err)
 	}
