@@ -1,15 +1,12 @@
 package lease
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/grantfile"
 	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/store"
 )
@@ -37,32 +34,11 @@ func (e *GrantFileError) Unwrap() error { return e.Err }
 // mark is issued before the mark is written. What is written is there for
 // whoever comes after a SIGKILL, since the file is void after a reboot; so it
 // need not reach the disk.
-//
-// The file has two slots. A write goes over the older one, so that the newer one is whole
-// at any instant, also after a write that failed.
 type grantFile struct {
-	path          string
-	file          *os.File // locked for life
-	boot          string
-	device, inode uint64
-	serial        uint64
+	path string
+	file *os.File // locked for life
+	at   grantfile.Place
 }
-
-// A slot is what one write leaves in the file.
-type slot struct {
-	V      int    `json:"v"`
-	Serial uint64 `json:"serial"` // the slot with the higher one counts
-	Boot   string `json:"boot"`   // run of the system
-	Device uint64 `json:"device"` // of this file, to tell it from a copy
-	Inode  uint64 `json:"inode"`
-	Pool   string `json:"pool"`
-	Layout string `json:"layout"`
-	Shard  int64  `json:"shard"`
-	holder.Slot
-}
-
-// slotSize is far above what a slot needs: names are bounded by the store.
-const slotSize = 4096
 
 // openGrantFile locks the file of a lane, for life: the file itself, by whatever name or
 // mount it is reached, and not one beside it, which anybody may remove.
@@ -76,8 +52,8 @@ func openGrantFile(path string) (g *grantFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g = &grantFile{path: path, file: file, boot: bootID()}
-	if g.device, g.inode, err = inode(file); err != nil {
+	g = &grantFile{path: path, file: file, at: grantfile.Place{Boot: bootID()}}
+	if g.at.Device, g.at.Inode, err = inode(file); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -86,69 +62,27 @@ func openGrantFile(path string) (g *grantFile, err error) {
 
 func (g *grantFile) close() { g.file.Close() }
 
-// read returns the grant that a process before this one left, or why there is
-// none to go on with.
-func (g *grantFile) read(o *Options) (slot, error) {
-	best, found := slot{}, false
-	for i := range int64(2) {
-		s, ok := g.readSlot(i)
-		if ok && (!found || s.Serial > best.Serial) {
-			best, found = s, true
-		}
+// owner is whose grants the file has.
+func (o *Options) owner() grantfile.Owner {
+	of := grantfile.Owner{Pool: o.Pool, Shard: o.Shard}
+	if o.Layout.IsValid() {
+		of.Layout = o.Layout.String()
 	}
-	g.serial = best.Serial
-	switch {
-	case !found:
-		return best, errors.New("it is new")
-	case best.V != 1:
-		return best, fmt.Errorf("it has format %d, written by another firn", best.V)
-	case best.Void:
-		return best, errors.New("its worker was given back")
-	case g.boot == "":
-		return best, errors.New("this system does not say when it was started")
-	case best.Boot != g.boot:
-		return best, errors.New("the system was started again since")
-	case best.Device != g.device || best.Inode != g.inode:
-		return best, errors.New("it is a copy")
-	case best.Pool != o.Pool || o.Layout.IsValid() && best.Layout != o.Layout.String() || best.Shard != o.Shard:
-		return best, fmt.Errorf("it is of pool %q, layout %s, shard %d", best.Pool, best.Layout, best.Shard)
-	}
-	return best, nil
+	return of
 }
 
-func (g *grantFile) readSlot(i int64) (s slot, ok bool) {
-	b := make([]byte, slotSize)
-	if n, err := g.file.ReadAt(b, i*slotSize); n != slotSize && !errors.Is(err, io.EOF) {
-		return s, false
-	}
-	sum, text, ok := bytes.Cut(bytes.TrimRight(b, "\x00\n"), []byte{' '})
-	if !ok || string(sum) != checksum(text) || json.Unmarshal(text, &s) != nil {
-		return s, false
-	}
-	return s, true
+// read returns what a process before this one left and the layout of its ids, or why there is
+// nothing to go on with.
+func (g *grantFile) read(o *Options) (holder.Handover, string, error) {
+	return grantfile.Read(g.file, g.at, o.owner())
 }
 
-// write leaves a slot in the file.
-func (g *grantFile) write(s slot) error {
-	serial := g.serial + 1 // a write that fails is tried again in the same slot
-	s.V, s.Serial, s.Boot, s.Device, s.Inode = 1, serial, g.boot, g.device, g.inode
-	text, err := json.Marshal(s)
-	if err != nil {
+// write leaves a handover in the file.
+func (g *grantFile) write(o *Options, left holder.Handover) error {
+	if err := grantfile.Write(g.file, g.at, o.owner(), left); err != nil {
 		return &GrantFileError{g.path, err}
 	}
-	b := make([]byte, slotSize)
-	if n := copy(b, checksum(text)+" "+string(text)+"\n"); n == slotSize {
-		return &GrantFileError{g.path, fmt.Errorf("a grant of %d bytes does not fit", len(text))}
-	}
-	if _, err := g.file.WriteAt(b, int64(serial%2)*slotSize); err != nil {
-		return &GrantFileError{g.path, err}
-	}
-	g.serial = serial
 	return nil
-}
-
-func checksum(text []byte) string {
-	return fmt.Sprintf("%08x", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // ofAnotherPool is the error of a term that ended because the store's pool is not the one
@@ -198,14 +132,14 @@ func (all grantFiles) close() {
 // layout, if every lane can go on with that one's grant.
 func (all grantFiles) saved(o *Options) (p store.Durability, l firn.Layout, ok bool) {
 	for _, g := range all {
-		s, err := g.read(o)
+		left, layout, err := g.read(o)
 		if err == nil {
-			l, err = firn.ParseLayout(s.Layout)
+			l, err = firn.ParseLayout(layout)
 		}
 		if err != nil {
 			return p, l, false
 		}
-		p = s.Durability
+		p = left.Durability
 	}
 	return p, l, len(all) > 0
 }

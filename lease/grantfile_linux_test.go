@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/holder"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/memory"
@@ -112,41 +111,4 @@ func TestCloseWithAGrantFileThatCannotBeWritten(t *testing.T) {
 			l.change()
 		}
 	})
-}
-
-// A write goes over the older slot, also after writes that failed: so the last good one
-// outlives a write that is cut off.
-func TestGrantFileKeepsItsLastGoodSlot(t *testing.T) {
-	for failures := range 3 {
-		path := filepath.Join(t.TempDir(), "grant")
-		g, err := openGrantFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer g.close()
-		for mark := range firn.Tick(3) {
-			if err := g.write(slot{Pool: "web", Slot: holder.Slot{Mark: 5 + mark}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		good := g.file
-		if g.file, err = os.Open(path); err != nil {
-			t.Fatal(err)
-		}
-		for range failures {
-			if err := g.write(slot{Pool: "web", Slot: holder.Slot{Mark: 8}}); err == nil {
-				t.Fatal("a file that is open for reading was written")
-			}
-		}
-		g.file.Close()
-		g.file = good
-		if err := g.write(slot{Pool: "web", Slot: holder.Slot{Mark: 9}}); err != nil {
-			t.Fatal(err)
-		}
-		a, _ := g.readSlot(0)
-		b, _ := g.readSlot(1)
-		if min(a.Mark, b.Mark) != 7 || max(a.Mark, b.Mark) != 9 {
-			t.Errorf("after %d failures the slots have marks %d and %d, want 7 and 9, the last two that were written", failures, a.Mark, b.Mark)
-		}
-	}
 }

@@ -76,15 +76,15 @@ func (k *keeper) open(o opened) {
 // adopt lets the first term go on with the grant that a process before this one left,
 // where it is of use.
 func (k *keeper) adopt(p *holder.Process) {
-	s, err := k.file.read(&k.options)
+	left, _, err := k.file.read(&k.options)
 	if err == nil {
-		err = p.Adopt(s.Slot, k.Clocks().Boot)
+		err = p.Adopt(left, k.Clocks().Boot)
 	}
 	if err != nil {
 		k.log.Debug("does not use the grant of the grant file", "path", k.file.path, "why", err)
 		return
 	}
-	k.log.Info("continues the grant of the previous process", "worker", s.Grant.Worker, "term", s.Grant.Record.Term)
+	k.log.Info("continues the grant of the previous process", "worker", left.Grant.Worker, "term", left.Grant.Record.Term)
 }
 
 // Clocks reads the system's clocks.
@@ -192,12 +192,10 @@ func (k *keeper) NewGenerator(grant firn.Grant, now time.Time) (holder.Generator
 	return gen, nil
 }
 
-// Mark leaves a slot in the grant file.
-func (k *keeper) Mark(s holder.Slot) error {
+// Mark leaves a handover in the grant file.
+func (k *keeper) Mark(left holder.Handover) error {
 	k.marked = true
-	return k.file.write(slot{
-		Pool: k.options.Pool, Layout: k.options.Layout.String(), Shard: k.options.Shard, Slot: s,
-	})
+	return k.file.write(&k.options, left)
 }
 
 // Show makes the state and then the generator known, to callers and to Open, and logs what is

@@ -45,8 +45,9 @@ type World interface {
 	// this is outside of the layout's life.
 	NewGenerator(grant firn.Grant, now time.Time) (Generator, error)
 
-	// Mark leaves a slot in the grant file. After an error the file is as it was.
-	Mark(Slot) error
+	// Mark leaves a handover in the grant file. After an error the file may be as it was, hold the
+	// handover, or be of no use.
+	Mark(Handover) error
 
 	// Show is called whenever something has changed, for reports. It may read the process.
 	Show(*Process)
@@ -160,8 +161,8 @@ func (d *driver) allow() {
 	}
 	now := d.Now(d.Clocks().Boot)
 	if d.Filed {
-		if s, due := d.slot(now.Wall, grant); due {
-			d.marked(s, d.Mark(s))
+		if next, due := d.handover(now.Wall, grant); due {
+			d.marked(next, d.Mark(next))
 		}
 		grant.Horizon = d.mark
 	}
@@ -188,9 +189,9 @@ func (d *driver) close() (last firn.Tick, err error) {
 		last = d.Rules.Layout.Tick(d.latest(d.Clocks()).Add(d.Rules.Skew))
 	}
 	if d.Filed {
-		s := Slot{Void: true}
-		err = d.Mark(s)
-		d.marked(s, err)
+		void := Handover{Void: true}
+		err = d.Mark(void)
+		d.marked(void, err)
 	}
 	return last, err
 }

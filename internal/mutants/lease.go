@@ -13,6 +13,7 @@ const (
 	resume  = "internal/term/resume.go"
 	operate = "internal/term/operate.go"
 	clock   = "internal/term/clock.go"
+	file    = "internal/grantfile/grantfile.go"
 )
 
 var lease = []Mutant{
@@ -55,4 +56,8 @@ var lease = []Mutant{
 	{Name: "a release does not know the version of a late extension", File: write, Old: "		s.version = late.Version\n", New: "		_ = late\n"},
 	{Name: "what another program has issued is not counted when its worker is given back", File: "internal/holder/holder.go", Old: "	if d.Foreign { //", New: "	if false { //"},
 	{Name: "a recovery's floor is below the pool's own", File: operate, Old: "if t > p.Floor {", New: "if t != p.Floor {"},
+	{Name: "a grant file of before a start of the system is continued", File: file, Old: "	case b.Boot != at.Boot:", New: "	case false:", Like: "a grant file is good after a reboot"},
+	{Name: "a copy of a grant file is continued", File: file, Old: "	case b.Device != at.Device || b.Inode != at.Inode:", New: "	case false:", Like: "a copy of a grant file is good"},
+	{Name: "a grant file whose worker was given back is continued", File: file, Old: "	case b.Void:", New: "	case false:", Like: "a grant file is good after the release"},
+	{Name: "a damaged grant file is continued", File: file, Old: "string(sum) != checksum(text)", New: "sum == nil", Like: "what was in a grant file before it was damaged is good"},
 }

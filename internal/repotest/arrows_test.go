@@ -36,7 +36,7 @@ var arrows = []rule{
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
 	// A lease is of a pool, whose name, default and errors package pool declares.
-	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/opening", "pool"}},
+	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/block", "internal/dated", "internal/nearest", "internal/record"}},
 	{pkg: "plan", ours: []string{"."}},
@@ -121,6 +121,7 @@ var arrows = []rule{
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
 	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/grantfile", ours: []string{"internal/holder"}},
 	// It opens pools, so it needs the errors and the records that package pool declares. Nothing
 	// that pool imports imports it: lease and the simulation of pools run it.
 	{pkg: "internal/opening", ours: []string{".", "store", "internal/term", "pool"}},

@@ -21,7 +21,7 @@ type faults struct {
 	files   bool // some processes have grant files
 	reboots bool // a host is started again
 	copies  bool // somebody copies a grant file
-	full    bool // a grant file cannot be written
+	disks   bool // those of grant files fail
 	ranges  bool // pools get and lose workers, and further ones are created
 	unpool  bool // a pool's record is removed, and no other
 	twins   bool // the store is copied, and both are used
@@ -57,6 +57,7 @@ const (
 	dropped
 	copied
 	filled    // a disk: a grant file cannot be written
+	spoiled   // or is damaged, or cannot be read
 	creations // of pools, begun
 	ranged    // attempts to change a pool's range
 	brokenOff // what operators do
@@ -72,7 +73,7 @@ var faultNames = [faultKinds]string{
 	"requests lost", "replies lost", "requests that arrived twice", "requests or replies late", "writes after the writer's end", "writes refused",
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
-	"stores emptied", "grant files copied", "grant files that could not be written", "creations of pools begun", "changes of ranges begun", "operators broken off",
+	"stores emptied", "grant files copied", "grant files that could not be written", "grant files damaged or not to be read", "creations of pools begun", "changes of ranges begun", "operators broken off",
 	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged", "rights taken away for a while",
 }
 
@@ -115,7 +116,7 @@ func (w *world) strike() {
 		{f.drop, w.drop},
 		{f.reboots, func() { w.total.Faults[rebooted]++; p.host.reboot() }},
 		{f.copies, func() { w.copyFile(p) }},
-		{f.full, func() { w.fill(p) }},
+		{f.disks, func() { w.spoil(p) }},
 		{f.ranges, func() { w.change(w.anyPool()) }},
 		{f.unpool, func() { w.unpool(w.anyPool()) }},
 		{f.twins, w.twin},
@@ -186,7 +187,7 @@ func (w *world) copyFile(p *process) {
 	if p == q || p.holder.file == nil || q.holder.file == nil {
 		return
 	}
-	if q.holder.file.slot.inode == p.holder.file.inode {
+	if q.holder.file.content.inode == p.holder.file.inode {
 		return // its own from before, put back in its place: nothing tells that
 	}
 	w.total.Faults[copied]++
@@ -198,14 +199,17 @@ func (w *world) copyFile(p *process) {
 	w.after(w.shortSpan()/4, p.boot)
 }
 
-// fill keeps a process's grant file from being written for a while.
-func (w *world) fill(p *process) {
-	if p.holder.file == nil {
+// spoil lets something happen to the disk of a process's grant file. Now and then the process is killed
+// just after, and so the next one finds it.
+func (w *world) spoil(p *process) {
+	f := p.holder.file
+	if f == nil {
 		return
 	}
-	w.total.Faults[filled]++
-	p.holder.file.full = w.now + w.span()
-	w.logf("p%d's grant file cannot be written for %s", p.id, p.holder.file.full-w.now)
+	f.spoil()
+	if w.chance(0.5) {
+		w.after(w.upTo(time.Second), func() { w.kill(p) })
+	}
 }
 
 // span draws how long a fault lasts: from nothing to longer than any grant.

@@ -1,69 +1,152 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/grantfile"
 	driver "github.com/firn-id/firn/internal/holder"
 )
 
-// A grantFile is what a process leaves for the one that is started in its place.
+// A grantFile is what a process leaves for the one that is started in its place, in the format that
+// package lease writes, on a disk that fails.
 type grantFile struct {
-	inode int // a copy has another
-	slot
-	full     time.Duration // it cannot be written before
-	unsynced []slot        // what the disk may have instead after the system has crashed
+	w     *world
+	inode uint64 // a copy has another one
+	content
+
+	unsynced []content     // what the disk may have instead after the system has crashed
+	full     time.Duration // it cannot be written before; it is as it was
+	torn     time.Duration // part of a write is carried out, and it fails, before
+	unread   time.Duration // it cannot be read before
 }
 
-// A slot is what is in a grant file.
-type slot struct {
-	driver.Slot
+// A content is what is in a grant file.
+type content struct {
+	data  []byte    // never changed in place
+	inode uint64    // of the file that it was written to
 	base  firn.Tick // of the grant, for a mutant
-	use   bool
-	host  *host // that wrote it,
-	boots int   // in which of its boots,
-	inode int   // to which file
 }
 
 func newGrantFile(w *world) *grantFile {
 	w.files++
-	return &grantFile{inode: w.files}
+	return &grantFile{w: w, inode: w.files}
 }
 
-var errFull = errors.New("no space left on device")
+var (
+	errFull = errors.New("no space left on device")
+	errDisk = errors.New("input/output error")
+)
 
-func (f *grantFile) write(h *holder, s driver.Slot) error {
-	if f.full > h.w.now {
-		return errFull
+// WriteAt writes the whole of the file, or fails.
+func (f *grantFile) WriteAt(b []byte, _ int64) (int, error) {
+	if f.full > f.w.now {
+		return 0, errFull
 	}
-	if f.unsynced = append(f.unsynced, f.slot); len(f.unsynced) > 4 {
+	if f.unsynced = append(f.unsynced, f.content); len(f.unsynced) > 4 {
 		f.unsynced = f.unsynced[1:]
 	}
-	f.slot = slot{Slot: s, base: h.p.Term.Base, use: !s.Void, host: h.host, boots: h.host.boots, inode: f.inode}
-	return nil
+	was := f.data
+	f.data = append([]byte(nil), bytes.TrimRight(b, "\x00")...)
+	if f.torn <= f.w.now {
+		f.content.inode = f.inode
+		return len(b), nil
+	}
+	n := f.w.rng.IntN(len(f.data))
+	f.data = f.data[:n]
+	if n < len(was) {
+		f.data = append(f.data, was[n:]...)
+	}
+	return n, errDisk
+}
+
+func (f *grantFile) ReadAt(b []byte, _ int64) (int, error) {
+	if f.unread > f.w.now {
+		return 0, errDisk
+	}
+	return copy(b, f.data), io.EOF
+}
+
+// place is where the file is for a process on a host, and owner whose grants it has.
+func (f *grantFile) place(h *host) grantfile.Place {
+	m := f.w.mutant
+	at := grantfile.Place{Boot: fmt.Sprint(h.id, ".", h.boots), Inode: f.inode}
+	if m.anyBoot {
+		at.Boot = "any"
+	}
+	if m.anyCopy {
+		at.Inode = 0
+	}
+	return at
+}
+
+func (h *holder) owner() grantfile.Owner {
+	return grantfile.Owner{Pool: h.pool.name, Layout: h.rules.Layout.String()}
+}
+
+// left returns what is there to go on with.
+func (h *holder) left() (left driver.Handover, ok bool) {
+	f := h.file
+	if f == nil {
+		return left, false
+	}
+	left, _, err := grantfile.Read(f, f.place(h.host), h.owner())
+	switch m := h.w.mutant; {
+	case m.fromBase:
+		left.Mark = f.base
+	case m.olderFile && err != nil && !left.Void && len(f.unsynced) > 0:
+		f.data = f.unsynced[len(f.unsynced)-1].data
+		left, _, err = grantfile.Read(f, f.place(h.host), h.owner())
+	}
+	return left, err == nil
+}
+
+// leave leaves something there.
+func (h *holder) leave(left driver.Handover) error {
+	h.file.base = h.p.Term.Base
+	return grantfile.Write(h.file, h.file.place(h.host), h.owner(), left)
 }
 
 // crash loses some of what was not on the disk: a mark is not waited for so long.
-func (f *grantFile) crash(w *world) {
-	if n := len(f.unsynced); n > 0 && w.chance(0.7) {
-		f.slot = f.unsynced[w.rng.IntN(n)]
+func (f *grantFile) crash() {
+	if n := len(f.unsynced); n > 0 && f.w.chance(0.7) {
+		f.content = f.unsynced[f.w.rng.IntN(n)]
 	}
 	f.unsynced = nil
 }
 
 // copyOf makes the file a copy of another, as that is now.
 func (f *grantFile) copyOf(g *grantFile) {
-	f.slot, f.unsynced = g.slot, nil
+	f.content, f.unsynced = g.content, nil
 }
 
-// read returns what is there to go on with.
-func (f *grantFile) read(h *holder) (s driver.Slot, ok bool) {
-	s, m := f.Slot, h.w.mutant
-	if m.fromBase {
-		s.Mark = f.base
+// spoil draws what happens to the disk that has the file.
+func (f *grantFile) spoil() {
+	w := f.w
+	until := w.now + w.span()
+	switch w.rng.IntN(4) {
+	case 0:
+		w.total.Faults[filled]++
+		f.full = until
+		w.logf("grant file %d cannot be written for %s", f.inode, until-w.now)
+		return
+	case 1:
+		f.torn = until
+		w.logf("writes of grant file %d are torn for %s", f.inode, until-w.now)
+	case 2:
+		f.unread = until
+		w.logf("grant file %d cannot be read for %s", f.inode, until-w.now)
+	default:
+		if len(f.data) == 0 {
+			return
+		}
+		f.data = append([]byte(nil), f.data...)
+		f.data[w.rng.IntN(len(f.data))] ^= 1 << w.rng.IntN(8)
+		w.logf("a bit of grant file %d is another", f.inode)
 	}
-	rebooted := f.host != h.host || f.boots != h.host.boots
-	copied := f.slot.inode != f.inode
-	return s, f.use && (!rebooted || m.anyBoot) && (!copied || m.anyCopy)
+	w.total.Faults[spoiled]++
 }

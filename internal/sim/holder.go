@@ -111,7 +111,7 @@ var errKilled = errors.New("killed")
 func (h *holder) start(seen term.View) {
 	h.p.View = seen
 	if h.file != nil {
-		if s, ok := h.file.read(h); ok && h.p.Adopt(s, h.host.boot()) == nil {
+		if left, ok := h.left(); ok && h.p.Adopt(left, h.host.boot()) == nil {
 			h.w.total.Resumed++
 		}
 	}
@@ -276,12 +276,12 @@ func (h *holder) granted(g firn.Grant) firn.Grant {
 	return g
 }
 
-// Mark leaves a slot in the grant file.
-func (h *holder) Mark(s driver.Slot) error {
-	if s.Void && h.w.mutant.staleFile {
+// Mark leaves a handover in the grant file.
+func (h *holder) Mark(left driver.Handover) error {
+	if left.Void && h.w.mutant.staleFile {
 		return nil
 	}
-	return h.file.write(h, s)
+	return h.leave(left)
 }
 
 // Show checks what the machine decided.

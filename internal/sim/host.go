@@ -7,6 +7,7 @@ import "time"
 // its processes, and begins another boot.
 type host struct {
 	w       *world
+	id      int
 	offset  time.Duration // of the wall clock from true time, at since
 	drift   float64       // what it gains, as a part of the time since
 	since   time.Duration
@@ -17,7 +18,7 @@ type host struct {
 }
 
 func newHost(w *world) *host {
-	h := &host{w: w, ago: w.upTo(1000 * time.Hour)}
+	h := &host{w: w, id: len(w.hosts), ago: w.upTo(1000 * time.Hour)}
 	switch {
 	case w.honest():
 		h.offset = w.withinSkew()
@@ -125,7 +126,7 @@ func (h *host) reboot() {
 			continue
 		}
 		if p.holder != nil && p.holder.file != nil {
-			p.holder.file.crash(w)
+			p.holder.file.crash()
 		}
 		if p.alive {
 			w.restart(p, p.kill)

@@ -38,6 +38,7 @@ type mutant struct {
 	anyBoot       bool // a grant file is good after a reboot
 	anyCopy       bool // a copy of a grant file is good
 	anyLayout     bool // a process with another layout than its pool's goes on
+	olderFile     bool // what was in a grant file before it was damaged is good
 	fromBase      bool // who goes on with a grant file begins with its grant
 
 	// in the store and its operator.

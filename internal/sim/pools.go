@@ -224,10 +224,8 @@ func (h *holder) open() {
 
 // saved is what the grant file says of the store.
 func (h *holder) saved() (p store.Durability, l firn.Layout, ok bool) {
-	if h.file == nil || !h.file.use {
-		return p, l, false
-	}
-	return h.file.Durability, h.rules.Layout, true
+	left, ok := h.left()
+	return left.Durability, h.rules.Layout, ok
 }
 
 // opened goes on with what came of the opening.

@@ -232,6 +232,9 @@ var fileRules = []rule{
 		{name: "a grant file is good after a reboot", anyBoot: true, in: rebooting},
 		{name: "a copy of a grant file is good", kind: embedded, anyCopy: true, in: copying},
 	}},
+	{"a grant file that is damaged or cannot be read is of no use, and neither is what was there before", []mutant{
+		{name: "what was in a grant file before it was damaged is good", olderFile: true, in: spoiling},
+	}},
 	{"who goes on with a grant file of before a restore that was repaired begins another term in the end", []mutant{
 		{name: "a floor that was raised above the grant repairs nothing", in: resuming, scene: resumedAfterRestore, shows: starved, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, term.Holding, func(p *term.Pool) { p.Floor = 0 })

@@ -147,6 +147,11 @@ func copying(s *setup) {
 	s.faults.copies = true
 }
 
+func spoiling(s *setup) {
+	files(s)
+	s.faults.disks = true
+}
+
 func freshly(s *setup) {
 	s.fresh, s.founded, s.workers = true, true, 64
 }

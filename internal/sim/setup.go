@@ -103,7 +103,7 @@ func (s *setup) counting(rng *rand.Rand) {
 	s.think, s.patience, s.fast = 20*time.Millisecond, 500*time.Millisecond, 5*time.Millisecond
 	f := &s.faults
 	f.network, f.loss = true, pick(rng, 0.1, 0.2, 0.4)
-	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.full, f.release = true, true, false, false, false, false, false, false, false
+	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.disks, f.release = true, true, false, false, false, false, false, false, false
 	f.ranges, f.unpool, f.twins = false, false, s.named && !f.restore && rng.IntN(10) == 0
 	s.pools = 1
 }
@@ -198,7 +198,7 @@ func (s *setup) drawPools(rng *rand.Rand) {
 	case rng.IntN(10) == 0 && s.named:
 		// Who goes on with a grant file on a copy, which did not answer at first, extends
 		// before it asks which store that is: a limit, see docs/guarantees.md.
-		f.twins, f.files, f.copies, f.full = true, false, false, false
+		f.twins, f.files, f.copies, f.disks = true, false, false, false
 	}
 }
 
@@ -258,7 +258,7 @@ func drawFaults(rng *rand.Rand, kind storeKind) faults {
 	}
 	f.copies = f.files && some()
 	f.damages, f.denies = rng.IntN(5) == 0, rng.IntN(6) == 0
-	f.full = f.files && rng.IntN(3) == 0
+	f.disks = f.files && rng.IntN(3) == 0
 	switch {
 	case kind == shifting:
 		f.forget, f.shift, f.takes = true, true, pick(rng, 0, 0, 0.3)

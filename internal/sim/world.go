@@ -32,7 +32,7 @@ type world struct {
 	errands  []*errand
 	ids      map[string]string // of pools, as package pool made them and as they are here
 	versions uint64            // of writes, so far
-	files    int               // grant files, so far
+	files    uint64            // grant files, so far
 
 	forgot   bool          // the store has forgotten something
 	calm     bool          // faults are over, for good
