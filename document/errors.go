@@ -1,9 +1,12 @@
 package document
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/firn-id/firn/internal/dated"
 )
 
 // An ExistsError says that a series cannot be created because it is there.
@@ -168,6 +171,23 @@ func (e *InstanceError) Error() string {
 
 // Retryable is false; see firn.Retryable.
 func (*InstanceError) Retryable() bool { return false }
+
+// explain is an error of package dated as this package has it.
+func (r *rules) explain(err error) error {
+	var no *dated.Refusal
+	if !errors.As(err, &no) {
+		return err
+	}
+	switch no.Why {
+	case dated.Ended:
+		return &EndError{Series: r.Name, Pattern: r.pattern.text, Period: no.Period, Max: r.Max, Left: no.Left, NextAt: no.NextAt}
+	case dated.WrongClock:
+		return &ClockError{r.Name, no.Period}
+	case dated.Lossy:
+		return &LossyError{r.Name, no.Have}
+	}
+	return &InstanceError{r.Name, no.Have, no.Want}
+}
 
 // A ClockError says that the clock which gives the date is at a year that texts
 // cannot have, or goes to and fro.

@@ -153,7 +153,7 @@ func TestFollowsRestoration(t *testing.T) {
 		st.Restore(before)
 		time.Sleep(31 * time.Second)
 		var forgot *store.ForgotError
-		if _, err := other.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "its dated.Definition is an older one") {
+		if _, err := other.Next(t.Context()); !errors.As(err, &forgot) || !strings.Contains(err.Error(), "its definition is an older one") {
 			t.Error(err)
 		}
 	})

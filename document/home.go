@@ -14,11 +14,6 @@ func checkStore(ctx context.Context, st store.Store) error {
 	return record.CheckStore(ctx, st, dated.Keys, "document")
 }
 
-// checkOther compares what the store says of itself with what a series' definition says.
-func checkOther(name, have, want string) error {
-	return record.CheckOther(fmt.Sprintf("document %q", name), have, want)
-}
-
 // AcceptMove accepts that the series are in this store now, and changes nothing else. The
 // caller states that the store was moved on purpose, that no process has used the old one
 // since the copy was made, and that it is gone. Otherwise [Recover] is right: texts that
@@ -58,7 +53,7 @@ func move(ctx context.Context, st store.Store, name, identity string) error {
 // settle compares the store with the one that a definition names, as p was just heard, and
 // writes down which it is where the definition does not say.
 func settle(ctx context.Context, st store.Store, name string, def *dated.Definition, p store.Durability) error {
-	if err := checkOther(name, p.Identity, def.Store); err != nil {
+	if err := dated.CheckOther(name, p.Identity, def.Store); err != nil {
 		return err
 	}
 	if def.Store != "" || p.Identity == "" {
@@ -69,6 +64,6 @@ func settle(ctx context.Context, st store.Store, name string, def *dated.Definit
 		if now.ID == def.ID && now.Store == "" {
 			now.Store = p.Identity
 		}
-		return now, checkOther(name, p.Identity, now.Store)
+		return now, dated.CheckOther(name, p.Identity, now.Store)
 	})
 }

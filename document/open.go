@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	randv2 "math/rand/v2"
 	"time"
 
 	"github.com/firn-id/firn/internal/dated"
@@ -69,8 +68,8 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 		}
 		log.Warn("best effort: the store can forget a write it acknowledged, and then texts repeat", "series", name, "why", p.Why)
 	}
-	s := &Series{store: st, pattern: r.pattern, base: time.Now(), last: none}
-	s.drawer = newDrawer(r, def, p, s.clocks())
+	s := &Series{store: st, rules: r, base: time.Now()}
+	s.series = dated.NewSeries(r.Rules, def, p, s.clocks())
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return s, nil
 }
@@ -233,32 +232,4 @@ func (o *Options) meet(name string, def dated.Definition) error {
 		return &DefinitionError{name, def.Pattern, def.Zone, want.Pattern, want.Zone}
 	}
 	return nil
-}
-
-// handBack gives back the counts in hand.
-func (s *Series) handBack(ctx context.Context) error {
-	s.mu.Lock()
-	do, left := s.drawer.handBack(), s.drawer.reserved()
-	s.drawer.hand, s.drawer.spare = none, nil
-	s.mu.Unlock()
-	if do.Op == record.None {
-		return nil
-	}
-	a := perform(ctx, s.store, do)
-	if a.Err != nil && !errors.Is(a.Err, store.ErrConflict) {
-		return fmt.Errorf("document: %d reserved numbers of series %q were not handed back: %w", left, s.drawer.name, a.Err)
-	}
-	return nil
-}
-
-// pause waits before a write that met so many conflicts in a row, at random, so
-// that those who contend come apart.
-func pause(ctx context.Context, conflicts int) {
-	most := time.Millisecond << min(conflicts, 5)
-	t := time.NewTimer(randv2.N(most))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -75,9 +75,15 @@ func (o *Options) Check(name string) error {
 	return err
 }
 
-// rules are what the options say; without a pattern where they have none.
+// rules are what a process is told about a series, and how its texts are made.
+type rules struct {
+	dated.Rules
+	pattern *Pattern // nil: the options have none
+}
+
+// rules are what the options say.
 func (o *Options) rules(name string) (rules, error) {
-	r := rules{name: name, step: max(o.Cache, 1), lossy: o.MayRepeat}
+	r := rules{Rules: dated.Rules{Name: name, Step: max(o.Cache, 1), Lossy: o.MayRepeat}}
 	var errs []error
 	bad := func(option string, err error, format string, args ...any) {
 		errs = append(errs, &OptionError{option, fmt.Sprintf(format, args...), err})
@@ -90,7 +96,7 @@ func (o *Options) rules(name string) (rules, error) {
 	}
 	var err error
 	if o.Zone != "" {
-		if r.zone, err = loadZone(o.Zone); err != nil {
+		if r.Zone, err = loadZone(o.Zone); err != nil {
 			bad("zone", nil, "%s", err)
 		}
 	}
@@ -102,6 +108,7 @@ func (o *Options) rules(name string) (rules, error) {
 		bad("pattern", wrong, "pattern %q: column %d: %s", o.Pattern, wrong.Offset+1, wrong.Reason)
 		return r, errors.Join(errs...)
 	}
+	r.Date, r.Max = r.pattern.date, r.pattern.max
 	switch {
 	case r.pattern.HasDate() && o.Zone == "":
 		bad("zone", nil, "zone: a date needs a time zone, such as Asia/Ho_Chi_Minh or UTC: which day it is differs")
@@ -116,10 +123,10 @@ const maxCache = 1_000_000
 
 // zoneName is the zone's IANA name, "" where there is none.
 func (r *rules) zoneName() string {
-	if r.zone == nil {
+	if r.Zone == nil {
 		return ""
 	}
-	return r.zone.String()
+	return r.Zone.String()
 }
 
 func checkName(name string) error {

@@ -49,8 +49,8 @@ func TestOverlapsFindsEveryCommonText(t *testing.T) {
 		p, q := must(t, patterns[rng.IntN(len(patterns))]), must(t, patterns[rng.IntN(len(patterns))])
 		period := ""
 		if p.date != nil {
-			period = "20261125"[:min(len(p.date.name), 8)]
-			if p.date.name == "yyDDD" {
+			period = "20261125"[:min(len(p.date.Name), 8)]
+			if p.date.Name == "yyDDD" {
 				period = "26329"
 			}
 		}

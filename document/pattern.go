@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/dated"
 )
 
 // A Pattern says how the texts of a series are made. The zero Pattern is none;
@@ -16,15 +17,15 @@ import (
 type Pattern struct {
 	text  string
 	parts []part
-	date  *dateForm // nil: none
-	max   int64     // count at most
-	ints  bool      // every text is digits only
+	date  *dated.Form // nil: none
+	max   int64       // count at most
+	ints  bool        // every text is digits only
 }
 
 // A part is a piece of a pattern. It is a literal where nothing else is set.
 type part struct {
 	literal string
-	date    *dateForm
+	date    *dated.Form
 	width   int  // of a counter, in digits; 0: it is none
 	grows   bool // it has width digits at least, and not exactly
 	check   *checkForm
@@ -102,9 +103,9 @@ func unprintable(s string) int {
 
 // parsePart reads what stands between braces.
 func parsePart(s string) (p part, reason string) {
-	for i := range dateForms {
-		if dateForms[i].name == s {
-			return part{date: &dateForms[i]}, ""
+	for i := range dated.Forms {
+		if dated.Forms[i].Name == s {
+			return part{date: &dated.Forms[i]}, ""
 		}
 	}
 	for i := range checkForms {
@@ -195,7 +196,7 @@ func (p *Pattern) limit() string {
 // 2005 would be 500112 of 2050.
 func (p *Pattern) zeroFirst() bool {
 	first := p.parts[0]
-	return first.width == 0 && (first.date != nil && first.date.name == "yyDDD" || strings.HasPrefix(first.literal, "0"))
+	return first.width == 0 && (first.date != nil && first.date.Name == "yyDDD" || strings.HasPrefix(first.literal, "0"))
 }
 
 // fits reports whether the greatest text is at most the greatest int64.
@@ -229,7 +230,7 @@ func (q *part) length() int {
 	case q.width > 0:
 		return q.width
 	case q.date != nil:
-		return len(q.date.name)
+		return len(q.date.Name)
 	case q.check != nil:
 		return q.check.width
 	}
@@ -289,7 +290,7 @@ func (p *Pattern) stripped() string {
 		case q.width > 0:
 			b.WriteString("{n}")
 		case q.date != nil:
-			b.WriteString("{" + q.date.name + "}")
+			b.WriteString("{" + q.date.Name + "}")
 		case q.check != nil:
 			b.WriteString("{" + q.check.name + "}")
 		default:

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/dated"
 )
 
 func must(t testing.TB, pattern string) *Pattern {
@@ -176,9 +177,9 @@ func anyPattern(t *rapid.T) *Pattern {
 
 // anySerial draws a date and a count near those of others.
 func anySerial(t *rapid.T, p *Pattern) (string, int64) {
-	r := rules{pattern: p, zone: time.UTC}
+	r := dated.Rules{Date: p.date, Zone: time.UTC}
 	day := time.Date(2000+rapid.IntRange(0, 60).Draw(t, "year"), 1, rapid.IntRange(1, 366).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
-	return r.period(day), rapid.Int64Range(1, min(p.max, 99_999)).Draw(t, "count")
+	return r.Period(day), rapid.Int64Range(1, min(p.max, 99_999)).Draw(t, "count")
 }
 
 // A text says what it was made of, as a number too, and no other date or count

@@ -15,58 +15,34 @@
 //
 // Each date has a counter of its own in the store, which is never removed. The store's
 // clock only chooses the counter: if that clock is set back over midnight, yesterday's
-// counter continues where it ended. The file draw.go decides, and says why nothing repeats;
-// the rest of the package performs what it asks.
+// counter continues where it ended.
 package document
 
 import (
 	"context"
-	"errors"
-	"slices"
+	"fmt"
 	"sync"
 	"time"
 
-	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/store"
 )
 
 // A Series gives out the texts of one name. All its methods may be called from
-// many goroutines at once: those that wait for the store share one write.
+// many goroutines at once: those that wait for the store share one write. Package
+// internal/dated decides, and says why nothing repeats.
 type Series struct {
-	store   store.Store
-	pattern *Pattern
-	base    time.Time
+	store store.Store
+	rules rules
+	base  time.Time
 
-	mu      sync.Mutex // guards the rest
-	drawer  *drawer
-	queue   []*waiter // all that are queued, in the order of their calls
-	drawing bool      // a goroutine draws for them
-	closed  bool
-	last    grant // last one given out
-	err     error // of the last draw
+	mu     sync.Mutex // guards series
+	series *dated.Series
 
-	life   context.Context
+	life   context.Context // of requests
 	cancel context.CancelFunc
-	done   sync.WaitGroup
+	done   sync.WaitGroup // of the goroutine that draws
 }
-
-// A waiter is a call that waits for counts.
-type waiter struct {
-	want   int64 // counts it asked for
-	left   int64 // counts it lacks
-	got    []grant
-	err    error
-	queued bool
-	ready  chan struct{} // closed when it has all, or err
-}
-
-// Bounds of the driver.
-const (
-	patience = 10 * time.Second // for one answer of the store
-	farewell = 5 * time.Second  // for Close
-	maxDraw  = 1 << 16          // counts granted by one write because calls want them
-)
 
 // Next returns the next text. It waits for the store: for one write, which it
 // may share with other calls. The date is that of the store's clock during the
@@ -92,177 +68,18 @@ func (s *Series) Append(ctx context.Context, dst []Number, n int) ([]Number, err
 	if n <= 0 {
 		return dst, nil
 	}
-	got, err := s.counts(ctx, int64(n))
+	s.mu.Lock()
+	got, err := s.series.Take(&outside{Series: s, ctx: ctx}, int64(n))
+	s.mu.Unlock()
 	if err != nil {
-		return dst, err
+		return dst, s.rules.explain(err)
 	}
 	for _, g := range got {
-		for c := g.next; c <= g.last; c++ {
-			dst = append(dst, s.pattern.number(g.period, c))
+		for c := g.Next; c <= g.Last; c++ {
+			dst = append(dst, s.rules.pattern.number(g.Period, c))
 		}
 	}
 	return dst, nil
-}
-
-// counts takes n counts out of what is in hand, or waits for them.
-func (s *Series) counts(ctx context.Context, n int64) ([]grant, error) {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil, firn.ErrClosed
-	}
-	w := &waiter{want: n, left: n, ready: make(chan struct{})}
-	if len(s.queue) == 0 && s.drawer.ready(s.clocks()) {
-		s.deal(w)
-	}
-	if w.left == 0 {
-		s.mu.Unlock()
-		return w.got, nil
-	}
-	if err := ctx.Err(); err != nil {
-		s.undeal(w)
-		s.mu.Unlock()
-		return nil, err
-	}
-	w.queued = true
-	s.queue = append(s.queue, w)
-	if !s.drawing {
-		s.drawing = true
-		s.done.Go(s.draw)
-	}
-	s.mu.Unlock()
-	select {
-	case <-w.ready:
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if w.left == 0 || w.err != nil {
-		return w.got, w.err
-	}
-	w.queued = false
-	s.leave()
-	s.undeal(w)
-	return nil, ctx.Err()
-}
-
-// leave takes those out of the queue that wait no longer.
-func (s *Series) leave() {
-	s.queue = slices.DeleteFunc(s.queue, func(w *waiter) bool { return !w.queued })
-}
-
-// deal gives a waiter what is in hand, up to what it lacks.
-func (s *Series) deal(w *waiter) {
-	g := s.drawer.deal(w.left)
-	if g.left() > 0 {
-		w.got = append(w.got, g)
-		w.left -= g.left()
-		s.last = g
-	}
-}
-
-// undeal takes back what a waiter got that has failed.
-func (s *Series) undeal(w *waiter) {
-	for _, g := range slices.Backward(w.got) {
-		s.drawer.undeal(g)
-	}
-	w.got, w.left = nil, w.want
-}
-
-// clocks reads the process's clocks.
-func (s *Series) clocks() instant {
-	now := time.Now()
-	return instant{wall: now.Round(0), mono: now.Sub(s.base)}
-}
-
-// draw draws for the queue until there is nobody in it.
-func (s *Series) draw() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.queue) > 0 {
-		if s.closed {
-			s.refuse(slices.Clone(s.queue), firn.ErrClosed)
-			break
-		}
-		// Who comes later waits for the next draw: the date is that of an instant
-		// after each of these calls began.
-		calls := slices.Clone(s.queue)
-		want := int64(0)
-		for _, w := range calls {
-			want += min(w.left, maxDraw-want)
-		}
-		do := s.drawer.begin(s.clocks(), want, min(calls[0].left, maxDraw))
-		for do.Op != record.None {
-			s.mu.Unlock()
-			a := perform(s.life, s.store, do)
-			s.mu.Lock()
-			do = s.drawer.answer(s.clocks(), do, a)
-		}
-		s.err = s.drawer.err
-		if s.err != nil {
-			s.refuse(s.ended(calls), s.err)
-			continue
-		}
-		s.serve(calls)
-	}
-	s.drawing = false
-}
-
-// ended returns the calls that the last draw's error ends. Where there are too few numbers
-// for the first of them, others may want fewer.
-func (s *Series) ended(calls []*waiter) []*waiter {
-	var over *EndError
-	if !errors.As(s.err, &over) {
-		return calls
-	}
-	over.Left += s.drawer.reserved() + calls[0].want - calls[0].left
-	if calls[0].want > over.Max { // no other date serves it, unlike the other calls
-		over.NextAt = time.Time{}
-		return calls[:1]
-	}
-	if over.Left > 0 {
-		return calls[:1]
-	}
-	return calls
-}
-
-// serve gives out what is in hand to calls, in their order.
-func (s *Series) serve(calls []*waiter) {
-	for _, w := range calls {
-		if !w.queued {
-			continue
-		}
-		if s.deal(w); w.left > 0 {
-			break
-		}
-		w.queued = false
-		close(w.ready)
-	}
-	s.leave()
-}
-
-// refuse ends calls with an error.
-func (s *Series) refuse(calls []*waiter, err error) {
-	for _, w := range calls {
-		if w.queued {
-			s.undeal(w)
-			w.queued, w.err = false, err
-			close(w.ready)
-		}
-	}
-	s.leave()
-}
-
-// perform does what a drawer asks.
-func perform(ctx context.Context, st store.Store, do action) record.Answer {
-	if do.conflicts > 0 {
-		pause(ctx, do.conflicts)
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	a := do.Send(ctx, st)
-	a.Record.Key = do.Key
-	return a
 }
 
 // State is where a series stands.
@@ -280,12 +97,13 @@ type State struct {
 func (s *Series) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	p, last := s.series.Durability(), s.series.Last()
 	st := State{
-		Pattern: s.pattern.text, Zone: s.drawer.zoneName(), Durable: s.drawer.durability.Durable, Why: s.drawer.durability.Why,
-		Reserved: s.drawer.reserved(), Err: s.err,
+		Pattern: s.rules.pattern.text, Zone: s.rules.zoneName(), Durable: p.Durable, Why: p.Why,
+		Reserved: s.series.Reserved(), Err: s.rules.explain(s.series.Err()),
 	}
-	if s.last.left() > 0 {
-		st.Last = s.pattern.number(s.last.period, s.last.last)
+	if last.Left() > 0 {
+		st.Last = s.rules.pattern.number(last.Period, last.Last)
 	}
 	return st
 }
@@ -294,18 +112,15 @@ func (s *Series) State() State {
 // hand, if nobody drew since. It waits for the store, at most 5 s. An error says
 // that counts are lost. Close may be called more than once.
 func (s *Series) Close() error {
-	s.mu.Lock()
-	again := s.closed
-	s.closed = true
-	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), dated.Farewell)
 	defer cancel()
 	stop := context.AfterFunc(ctx, s.cancel) // a write under way may be answered yet
-	s.done.Wait()
-	stop()
-	defer s.cancel()
-	if again {
-		return nil
+	defer func() { stop(); s.cancel() }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost, err := s.series.Close(&outside{Series: s, ctx: ctx})
+	if err != nil {
+		return fmt.Errorf("document: %d reserved numbers of series %q were not handed back: %w", lost, s.rules.Name, err)
 	}
-	return s.handBack(ctx)
+	return nil
 }

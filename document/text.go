@@ -95,8 +95,8 @@ func (p *Pattern) Parse(text string) (Number, error) {
 			}
 			s.Count = count
 		case q.date != nil:
-			if !q.date.exists(piece) {
-				return bad(at, "%q is no date {%s}", piece, q.date.name)
+			if !q.date.Exists(piece) {
+				return bad(at, "%q is no date {%s}", piece, q.date.Name)
 			}
 			s.Period = piece
 		case q.check != nil:

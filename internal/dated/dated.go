@@ -1,5 +1,12 @@
-// Package dated has the records that a store keeps of a series of documents (dated numbers such as
-// invoices): one definition, and a counter for each date.
+// Package dated gives out the numbers of documents (dated numbers such as invoices). A store has one
+// definition of a series, and a counter for each date.
+//
+//   - dated.go has these records, and what a recovery makes of them; period.go has dates.
+//   - draw.go, and read.go, write.go, sight.go and hand.go beside it, are the machine: it decides
+//     what to ask the store for, and says why nothing repeats.
+//   - series.go is the driver: calls that share the machine's writes.
+//
+// No clock, goroutine or store is in it: they come in through [World].
 package dated
 
 import (

@@ -112,10 +112,10 @@ func words(name string) []string {
 	return strings.Fields(strings.ToLower(b.String()))
 }
 
-// The decisions of a lease and its driver are pure: given the same state, time and event
-// they are the same, so that they can be simulated and proven.
-func TestLeaseIsPure(t *testing.T) {
-	for _, dir := range []string{"/internal/term", "/internal/holder"} {
+// The decisions of a lease and of documents and their drivers are pure: given the same state, time
+// and event they are the same, so that they can be simulated and proven.
+func TestDriversArePure(t *testing.T) {
+	for _, dir := range []string{"/internal/term", "/internal/holder", "/internal/dated"} {
 		pure(t, root+dir)
 	}
 }

@@ -1,4 +1,4 @@
-package document
+package dated
 
 import (
 	"errors"
@@ -6,15 +6,13 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
-// A drawer decides what a series may give out. It is pure: no clock, no store,
-// no goroutine. The driver, or a simulator, asks for numbers with begin, performs
-// each action and answers it, until there is none to perform; then there are numbers
-// in hand, or an error. This file decides what to do next; read.go has what follows from
+// A drawer decides what a series may give out. [Series], which drives it, asks for numbers with
+// begin, performs each action and answers it, until there is none to perform; then there are
+// numbers in hand, or an error. This file decides what to do next; read.go has what follows from
 // what was read and heard, write.go what is written, sight.go which date it is, and hand.go
 // the counts in hand.
 //
@@ -27,7 +25,8 @@ import (
 //     [block.Own].
 //  3. There is a counter for each period text, and none is ever removed or made
 //     anew. The clock only chooses which one counts on.
-//  4. Equal texts have equal period texts and equal counts; see [Pattern].
+//  4. Equal texts have equal period texts and equal counts: see the patterns of package
+//     document.
 //  5. A definition that is gone, has another id, or a counter that is below what
 //     was acknowledged to this process, is a store that has forgotten: stop.
 //  6. A definition names the store that it was made in. If the store that answers calls
@@ -37,10 +36,10 @@ import (
 //     acknowledged and before it is used. Looked at before, an instance that
 //     lacks the last writes could still carry out this one.
 
-// An instant is what a process's clocks say.
-type instant struct {
-	wall time.Time
-	mono time.Duration // since some fixed instant; never steps, but may stand still during a suspend
+// An Instant is what a process's clocks say.
+type Instant struct {
+	Wall time.Time
+	Mono time.Duration // since some fixed instant; never steps, but may stand still during a suspend
 }
 
 // Bounds of what is remembered of a store.
@@ -60,35 +59,26 @@ const (
 	blindWrites = 3
 )
 
-// rules are what a process is told about a series.
-type rules struct {
-	name    string
-	pattern *Pattern
-	zone    *time.Location
-	step    int64 // counts granted by one write, at least
-	lossy   bool  // go on on a store that can forget
-}
-
 // A drawer is what a process knows of a series.
 type drawer struct {
-	rules
-	def        dated.Definition
+	Rules
+	def        Definition
 	durability store.Durability
 
 	defAt   time.Duration // when they were asked for
 	heardAt time.Duration
 	suspect bool // both are to be read before anything else
 
-	sent  instant // the action under way
+	sent  Instant // the action under way
 	sight sight
 
 	known   held      // record of the current period, as last read or written
 	own     block.Own // what its writes were granted since the last restoration
 	before  block.Own // and before that
-	hand    grant     // granted, and not given out yet
-	spare   []grant   // the same, which calls that failed have left; they come after hand
+	hand    Grant     // granted, and not given out yet
+	spare   []Grant   // the same, which calls that failed have left; they come after hand
 	dropped int       // how often all that was granted before was given up
-	proof   grant     // acknowledged, and not in hand yet
+	proof   Grant     // acknowledged, and not in hand yet
 	proven  bool      // the durability was heard since proof was acknowledged, or need not be
 
 	// The draw under way.
@@ -106,7 +96,7 @@ type drawer struct {
 // held is a counter, with its Version.
 type held struct {
 	period  string
-	counter dated.Counter
+	counter Counter
 	version store.Version
 	ok      bool // it is thought to be so
 }
@@ -123,24 +113,25 @@ const (
 	toHandBack                // put: hands back what was not used
 )
 
-// An action is the one thing to do next.
-type action struct {
+// An Action is the one thing to do next.
+type Action struct {
 	record.Request
-	is        purpose
-	conflicts int   // in a row: so long it waits before
-	grant     grant // of toGrant
+	Pause time.Duration // wait for a random part of it first, so that those who contend come apart
+
+	is    purpose
+	grant Grant // of toGrant
 }
 
 // newDrawer returns a drawer of a series that was just read.
-func newDrawer(r rules, def dated.Definition, p store.Durability, now instant) *drawer {
-	return &drawer{
-		rules: r, def: def, durability: p, defAt: now.mono, heardAt: now.mono,
+func newDrawer(r Rules, def Definition, p store.Durability, now Instant) drawer {
+	return drawer{
+		Rules: r, def: def, durability: p, defAt: now.Mono, heardAt: now.Mono,
 		hand: none, proof: none,
 	}
 }
 
 // begin starts a draw of so many counts. Where there is no room for least it grants none.
-func (d *drawer) begin(now instant, want, least int64) action {
+func (d *drawer) begin(now Instant, want, least int64) Action {
 	d.restock()
 	d.want, d.least = want, least
 	d.looked, d.reread = false, false
@@ -149,7 +140,7 @@ func (d *drawer) begin(now instant, want, least int64) action {
 }
 
 // answer takes what came of the action and says what to do next.
-func (d *drawer) answer(now instant, do action, a record.Answer) action {
+func (d *drawer) answer(now Instant, do Action, a record.Answer) Action {
 	var forgot *store.ForgotError
 	switch {
 	case errors.As(a.Err, &forgot):
@@ -169,30 +160,30 @@ func (d *drawer) answer(now instant, do action, a record.Answer) action {
 }
 
 // send decides, and remembers when.
-func (d *drawer) send(now instant) action {
+func (d *drawer) send(now Instant) Action {
 	do := d.decide(now)
 	d.sent = now
 	return do
 }
 
 // decide says what to do in the state there is.
-func (d *drawer) decide(now instant) action {
+func (d *drawer) decide(now Instant) Action {
 	switch {
 	case d.err != nil:
-		return action{}
+		return Action{}
 	case d.suspect && !d.reread:
 		return d.readDefinition(now)
-	case d.suspect, d.proof.left() > 0 && !d.proven:
+	case d.suspect, d.proof.Left() > 0 && !d.proven:
 		return d.askPromise(now)
-	case d.proof.left() > 0:
-		if d.hand.left() > 0 { // a call has left it meanwhile
+	case d.proof.Left() > 0:
+		if d.hand.Left() > 0 { // a call has left it meanwhile
 			d.keep(d.hand)
 		}
 		d.hand, d.proof = d.proof, none
-		return action{}
-	case now.mono-d.defAt > trustFor:
+		return Action{}
+	case now.Mono-d.defAt > trustFor:
 		return d.readDefinition(now)
-	case now.mono-d.heardAt > trustFor:
+	case now.Mono-d.heardAt > trustFor:
 		return d.askPromise(now)
 	}
 	period, sure := d.now(now)
@@ -200,12 +191,12 @@ func (d *drawer) decide(now instant) action {
 		period, sure = d.known.period, true
 	}
 	if sure && !d.isPeriod(period) { // else the clock is read again
-		d.fail(&ClockError{d.name, period})
-		return action{}
+		d.fail(&Refusal{Why: WrongClock, Period: period})
+		return Action{}
 	}
-	if d.hand.left() > 0 && sure {
-		if d.hand.period == period {
-			return action{}
+	if d.hand.Left() > 0 && sure {
+		if d.hand.Period == period {
+			return Action{}
 		}
 		d.hand = none // a date that has passed
 	}
@@ -213,30 +204,38 @@ func (d *drawer) decide(now instant) action {
 		d.known.ok = false
 	}
 	if !sure || !d.known.ok || d.known.period != period || d.own.InDoubt() {
-		return action{Request: record.Request{Op: record.Get, Key: dated.KeyCounter(d.name, period)}, is: toRead, conflicts: d.conflicts}
+		return Action{Request: record.Request{Op: record.Get, Key: KeyCounter(d.Name, period)}, Pause: d.pause(), is: toRead}
 	}
 	return d.take()
 }
 
-func (d *drawer) readDefinition(now instant) action {
-	d.defAt = now.mono
-	return action{Request: record.Request{Op: record.Get, Key: dated.Key(d.name)}, is: toDefine}
+func (d *drawer) readDefinition(now Instant) Action {
+	d.defAt = now.Mono
+	return Action{Request: record.Request{Op: record.Get, Key: Key(d.Name)}, is: toDefine}
 }
 
-func (d *drawer) askPromise(now instant) action {
-	d.heardAt = now.mono
-	return action{Request: record.Request{Op: record.Ask}, is: toProve}
+func (d *drawer) askPromise(now Instant) Action {
+	d.heardAt = now.Mono
+	return Action{Request: record.Request{Op: record.Ask}, is: toProve}
+}
+
+// pause is how long to wait before the counter is read again, at most.
+func (d *drawer) pause() time.Duration {
+	if d.conflicts == 0 {
+		return 0
+	}
+	return time.Millisecond << min(d.conflicts, 5)
 }
 
 // forgot ends it all.
 func (d *drawer) forgot(what string) {
-	d.end(&store.ForgotError{Store: fmt.Sprintf("the store of series %q", d.name), What: what})
+	d.end(&store.ForgotError{Store: fmt.Sprintf("the store of series %q", d.Name), What: what})
 }
 
 // elsewhere ends it all if a definition was made in another store than the one that made
 // the last answer about durability. It reports whether it has.
-func (d *drawer) elsewhere(def dated.Definition) bool {
-	err := checkOther(d.name, d.durability.Identity, def.Store)
+func (d *drawer) elsewhere(def Definition) bool {
+	err := CheckOther(d.Name, d.durability.Identity, def.Store)
 	if err != nil {
 		d.end(err)
 	}

@@ -1,4 +1,4 @@
-package document
+package dated
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -17,7 +16,7 @@ import (
 var mutants = []setup{
 	{lost: 60, mutant: mutant{
 		name: "a write whose outcome is unknown counts as done",
-		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+		answer: func(_ *world, _ *process, do Action, a record.Answer) record.Answer {
 			if do.Op == record.Put && a.Err != nil && a.Record.Version != "" {
 				a.Err = nil
 			}
@@ -26,7 +25,7 @@ var mutants = []setup{
 	}},
 	{lost: 60, mutant: mutant{
 		name: "a conflict counts as done",
-		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+		answer: func(_ *world, _ *process, do Action, a record.Answer) record.Answer {
 			if do.Op == record.Put && a.Err == store.ErrConflict {
 				a.Err = nil
 			}
@@ -35,8 +34,8 @@ var mutants = []setup{
 	}},
 	{lost: 60, mutant: mutant{
 		name: "what was granted to another is taken for the own write, since it says the same",
-		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
-			var c dated.Counter
+		answer: func(_ *world, p *process, do Action, a record.Answer) record.Answer {
+			var c Counter
 			switch {
 			case do.is == toGrant && a.Err != nil && a.Record.Version != "":
 				p.lost, p.tried = do.grant.span("s"), a.Record.Version
@@ -48,7 +47,7 @@ var mutants = []setup{
 	}},
 	{mutant: mutant{
 		name: "counters are written without being compared",
-		action: func(w *world, _ *process, do action) action {
+		action: func(w *world, _ *process, do Action) Action {
 			if do.Op == record.Put {
 				do.Cond.Version = w.records[do.Key].Version
 			}
@@ -59,7 +58,7 @@ var mutants = []setup{
 		name: "a counter is removed when another period begins",
 		stored: func(w *world, key string) {
 			for other := range w.records {
-				if strings.Contains(other, "/2") && other != key && key != dated.Key("s") {
+				if strings.Contains(other, "/2") && other != key && key != Key("s") {
 					delete(w.records, other)
 				}
 			}
@@ -67,7 +66,7 @@ var mutants = []setup{
 	}},
 	{stepped: true, mutant: mutant{
 		name: "the store's clock is not looked at after a write",
-		answer: func(_ *world, _ *process, do action, a record.Answer) record.Answer {
+		answer: func(_ *world, _ *process, do Action, a record.Answer) record.Answer {
 			if do.Op == record.Put {
 				a.Record.Written = time.Time{}
 			}
@@ -76,7 +75,7 @@ var mutants = []setup{
 	}},
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "the instance is the one that was",
-		answer: func(_ *world, p *process, do action, a record.Answer) record.Answer {
+		answer: func(_ *world, p *process, do Action, a record.Answer) record.Answer {
 			if do.is == toProve {
 				a.Durability.Instance = p.d.def.Instance
 			}
@@ -85,13 +84,13 @@ var mutants = []setup{
 	}},
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "the instance is looked at before the write, and not after",
-		answer: func(w *world, p *process, do action, a record.Answer) record.Answer {
-			if do.is == toProve && p.d.proof.left() > 0 {
+		answer: func(w *world, p *process, do Action, a record.Answer) record.Answer {
+			if do.is == toProve && p.d.proof.Left() > 0 {
 				a.Durability.Instance = p.before
 			}
 			return a
 		},
-		action: func(w *world, p *process, do action) action {
+		action: func(w *world, p *process, do Action) Action {
 			if do.Op == record.Put {
 				p.before = w.durability().Instance
 			}
@@ -102,8 +101,8 @@ var mutants = []setup{
 	{lossy: true, lost: 30, raise: 40, mutant: mutant{
 		name: "a counter that was forgotten is not raised",
 		stored: func(w *world, key string) {
-			if rec := w.records[key]; key == dated.Key("s") {
-				def, err := record.Read[dated.Definition](rec)
+			if rec := w.records[key]; key == Key("s") {
+				def, err := record.Read[Definition](rec)
 				if err != nil {
 					panic(err)
 				}

@@ -1,38 +1,37 @@
-package document
+package dated
 
 import (
 	"fmt"
 
 	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
 
 // found takes a counter that was read.
-func (d *drawer) found(now instant, rec store.Record) {
+func (d *drawer) found(now Instant, rec store.Record) {
 	d.see(now, rec.Read)
-	period := d.period(rec.Read)
+	period := d.Period(rec.Read)
 	if d.sight.none {
-		period = d.period(now.wall)
+		period = d.Period(now.Wall)
 	}
 	d.known.ok = false
-	if rec.Key != dated.KeyCounter(d.name, period) {
+	if rec.Key != KeyCounter(d.Name, period) {
 		// It is another day than was thought. A clock that goes to and fro is
 		// not followed for ever.
 		if d.tries++; d.tries == 2*attempts {
-			d.fail(&ClockError{d.name, period})
+			d.fail(&Refusal{Why: WrongClock, Period: period})
 		}
 		return
 	}
-	c, err := dated.ReadCounter(rec)
+	c, err := ReadCounter(rec)
 	switch {
 	case err != nil:
 		d.fail(err)
 		return
 	case c.Raised > len(d.def.Raised):
 		if d.reread {
-			d.forgot(fmt.Sprintf("its counters were raised %d times, and its dated.Definition says %d", c.Raised, len(d.def.Raised)))
+			d.forgot(fmt.Sprintf("its counters were raised %d times, and its definition says %d", c.Raised, len(d.def.Raised)))
 			return
 		}
 		d.suspect = true
@@ -50,7 +49,7 @@ func (d *drawer) found(now instant, rec store.Record) {
 	own, span, done := d.own.Settle(rec.Key, rec.Version)
 	d.own = own
 	if done {
-		d.granted(grant{period: period, next: span.Above + 1, last: span.To, version: rec.Version})
+		d.granted(Grant{Period: period, Next: span.Above + 1, Last: span.To, version: rec.Version})
 	}
 }
 
@@ -61,14 +60,14 @@ func (d *drawer) defined(rec store.Record) {
 		d.forgot("it is gone")
 		return
 	}
-	def, err := record.Read[dated.Definition](rec)
+	def, err := record.Read[Definition](rec)
 	switch {
 	case err != nil:
 		d.fail(err)
 	case def.ID != d.def.ID:
 		d.forgot("it was begun anew")
 	case len(def.Raised) < len(d.def.Raised):
-		d.forgot("its dated.Definition is an older one")
+		d.forgot("its definition is an older one")
 	case d.elsewhere(def):
 	default:
 		if len(def.Raised) > len(d.def.Raised) {
@@ -87,12 +86,12 @@ func (d *drawer) heard(p store.Durability) {
 	case d.elsewhere(d.def):
 		return
 	case p.Durable:
-	case !d.lossy:
-		d.distrust(&LossyError{d.name, p.Why})
+	case !d.Lossy:
+		d.distrust(&Refusal{Why: Lossy, Have: p.Why})
 		return
 	case p.Instance != d.def.Instance && d.reread:
 		d.drop()
-		d.distrust(&InstanceError{d.name, p.Instance, d.def.Instance})
+		d.distrust(&Refusal{Why: OtherInstance, Have: p.Instance, Want: d.def.Instance})
 		return
 	case p.Instance != d.def.Instance:
 		d.suspect = true // it may have been accepted since

@@ -1,4 +1,4 @@
-package document
+package dated
 
 import (
 	"container/heap"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -33,7 +32,7 @@ type world struct {
 	run     int            // of the store, its instance
 
 	procs  []*process
-	issued map[string]Number
+	issued map[string]bool
 	counts map[string][]int64 // by period
 	burned int                // counts lost because the store's clock was set meanwhile
 	errs   map[string]int
@@ -60,8 +59,8 @@ type setup struct {
 // A mutant breaks a rule around the drawer.
 type mutant struct {
 	name   string
-	action func(*world, *process, action) action
-	answer func(*world, *process, action, record.Answer) record.Answer
+	action func(*world, *process, Action) Action
+	answer func(*world, *process, Action, record.Answer) record.Answer
 	stored func(*world, string) // after a write
 }
 
@@ -115,7 +114,7 @@ func (e *events) Pop() any {
 func newWorld(s setup, seed uint64) *world {
 	w := &world{
 		setup: s, rng: rand.New(rand.NewPCG(seed, 7)), start: s.from,
-		records: map[string]store.Record{}, issued: map[string]Number{}, counts: map[string][]int64{}, errs: map[string]int{},
+		records: map[string]store.Record{}, issued: map[string]bool{}, counts: map[string][]int64{}, errs: map[string]int{},
 	}
 	for i := range s.procs {
 		w.procs = append(w.procs, &process{w: w, id: i})
@@ -211,13 +210,13 @@ func (w *world) call(at time.Duration) {
 
 // set sets a process's clock.
 func (p *process) set(ahead time.Duration) {
-	before := p.clocks().wall
+	before := p.clocks().Wall
 	p.ahead = ahead
-	p.steps = append(p.steps, step{p.w.now, before, p.clocks().wall})
+	p.steps = append(p.steps, step{p.w.now, before, p.clocks().Wall})
 }
 
-func (p *process) clocks() instant {
-	return instant{p.w.start.Add(p.w.now + p.ahead), p.w.now - p.booted}
+func (p *process) clocks() Instant {
+	return Instant{p.w.start.Add(p.w.now + p.ahead), p.w.now - p.booted}
 }
 
 // next begins the next call.
@@ -247,14 +246,11 @@ func (p *process) next() {
 }
 
 // rules are those of every process.
-func (w *world) rules() rules {
-	o := Options{Pattern: w.pattern, Zone: w.zone, Cache: w.step, MayRepeat: w.lossy}
-	if !strings.Contains(w.pattern, "yyyy") {
-		o.Zone = ""
-	}
-	r, err := o.rules("s")
-	if err != nil {
-		panic(err)
+func (w *world) rules() Rules {
+	r := Rules{Name: "s", Max: 999_999, Step: w.step, Lossy: w.lossy}
+	if strings.Contains(w.pattern, "yyyy") {
+		r.Date = &Forms[0]
+		r.Zone, _ = time.LoadLocation(w.zone)
 	}
 	return r
 }
@@ -263,26 +259,27 @@ func (w *world) rules() rules {
 func (p *process) open() {
 	w := p.w
 	r := w.rules()
-	rec := w.get(dated.Key("s"))
+	rec := w.get(Key("s"))
 	if rec.Version == "" {
-		def := dated.Definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.durability().Instance}
-		rec, _ = w.put(dated.Key("s"), record.Encode(def), store.Condition{}, store.NewVersion())
+		def := Definition{V: record.Format, ID: "one", Pattern: w.pattern, Zone: w.zone, Instance: w.durability().Instance}
+		rec, _ = w.put(Key("s"), record.Encode(def), store.Condition{}, store.NewVersion())
 		w.history = nil // nobody forgets that the series began
 	}
-	def, err := record.Read[dated.Definition](rec)
+	def, err := record.Read[Definition](rec)
 	if err != nil {
 		panic(err)
 	}
 	if w.lossy && def.Instance != w.durability().Instance {
-		p.ended(&InstanceError{})
+		p.ended(&Refusal{Why: OtherInstance})
 		return
 	}
-	p.d = newDrawer(r, def, w.durability(), p.clocks())
+	d := newDrawer(r, def, w.durability(), p.clocks())
+	p.d = &d
 	p.perform(p.d.begin(p.clocks(), p.want, 1))
 }
 
 // perform sends an action over the network.
-func (p *process) perform(do action) {
+func (p *process) perform(do Action) {
 	w := p.w
 	if do.Op == record.None {
 		p.ended(p.d.err)
@@ -292,14 +289,14 @@ func (p *process) perform(do action) {
 	if w.mutant.action != nil {
 		do = w.mutant.action(w, p, do)
 	}
-	if do.conflicts > 0 && do.is == toRead {
-		w.after(time.Duration(w.rng.Int64N(int64(time.Millisecond)<<min(do.conflicts, 7))), p.sent(do))
+	if do.Pause > 0 {
+		w.after(time.Duration(w.rng.Int64N(int64(do.Pause))), p.sent(do))
 		return
 	}
 	p.sent(do)()
 }
 
-func (p *process) sent(do action) func() {
+func (p *process) sent(do Action) func() {
 	w, life := p.w, p.life
 	version := store.NewVersion()
 	request, reply := w.delay(), w.delay()
@@ -312,8 +309,8 @@ func (p *process) sent(do action) func() {
 				a = w.mutant.answer(w, p, do, a)
 			}
 			next := p.d.answer(p.clocks(), do, a)
-			if do.Op == record.Put && a.Err == nil && p.d.proof.left() <= 0 && p.d.hand.left() <= 0 {
-				w.burned += int(do.grant.left())
+			if do.Op == record.Put && a.Err == nil && p.d.proof.Left() <= 0 && p.d.hand.Left() <= 0 {
+				w.burned += int(do.grant.Left())
 			}
 			p.perform(next)
 		})
@@ -345,7 +342,7 @@ func (w *world) delay() time.Duration {
 }
 
 // answerOf carries an action out in the store.
-func (w *world) answerOf(do action, version store.Version) (a record.Answer) {
+func (w *world) answerOf(do Action, version store.Version) (a record.Answer) {
 	switch do.Op {
 	case record.Get:
 		a.Record = w.get(do.Key)
@@ -403,7 +400,7 @@ func (w *world) failOver() {
 			break
 		}
 		switch old := w.history[n-1]; {
-		case old.Key == dated.Key("s"):
+		case old.Key == Key("s"):
 		case old.Version == "":
 			delete(w.records, old.Key)
 		default:
@@ -417,11 +414,11 @@ func (w *world) failOver() {
 
 // restore is the operator's.
 func (w *world) restore() {
-	rec := w.get(dated.Key("s"))
+	rec := w.get(Key("s"))
 	if rec.Version == "" {
 		return
 	}
-	def, err := record.Read[dated.Definition](rec)
+	def, err := record.Read[Definition](rec)
 	if err != nil {
 		panic(err)
 	}
@@ -433,8 +430,8 @@ func (w *world) restore() {
 	if !w.clock {
 		now = w.start.Add(w.now)
 	}
-	def = def.Recovered(w.raise, r.through(now), w.durability())
-	if _, err := w.put(dated.Key("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
+	def = def.Recovered(w.raise, r.Through(now), w.durability())
+	if _, err := w.put(Key("s"), record.Encode(def), store.Condition{Version: rec.Version}, store.NewVersion()); err != nil {
 		panic(err)
 	}
 }
@@ -443,7 +440,11 @@ func (w *world) restore() {
 func (p *process) ended(err error) {
 	w := p.w
 	if err != nil {
-		w.errs[fmt.Sprintf("%T", err)]++
+		name := fmt.Sprintf("%T", err)
+		if no, ok := err.(*Refusal); ok {
+			name = fmt.Sprint(no.Why)
+		}
+		w.errs[name]++
 		p.busy = false
 		p.next()
 		return
@@ -455,21 +456,21 @@ func (p *process) ended(err error) {
 func (p *process) use() {
 	w := p.w
 	g := p.d.deal(p.want)
-	for c := g.next; c <= g.last; c++ {
-		s := p.d.pattern.number(g.period, c)
-		if other, twice := w.issued[s.Text]; twice {
-			w.fault("%s was given out twice (%+v)", s.Text, other)
+	for c := g.Next; c <= g.Last; c++ {
+		text := fmt.Sprint(g.Period, "-", c)
+		if w.issued[text] {
+			w.fault("%s was given out twice", text)
 		}
-		w.issued[s.Text] = s
-		w.counts[g.period] = append(w.counts[g.period], c)
+		w.issued[text] = true
+		w.counts[g.Period] = append(w.counts[g.Period], c)
 	}
-	if g.left() <= 0 {
+	if g.Left() <= 0 {
 		w.fault("neither numbers nor an error")
 	}
-	if dates := p.dates(); g.left() > 0 && !slices.Contains(dates, g.period) {
-		w.fault("process %d gave out %s of %s, and from %s to %s it was %s", p.id, fmt.Sprint(g.next), g.period, p.begun, w.now, strings.Join(dates, ", "))
+	if dates := p.dates(); g.Left() > 0 && !slices.Contains(dates, g.Period) {
+		w.fault("process %d gave out %s of %s, and from %s to %s it was %s", p.id, fmt.Sprint(g.Next), g.Period, p.begun, w.now, strings.Join(dates, ", "))
 	}
-	if short := p.want - g.left(); short > 0 {
+	if short := p.want - g.Left(); short > 0 {
 		p.want = short
 		p.perform(p.d.begin(p.clocks(), p.want, 1))
 		return
@@ -482,7 +483,7 @@ func (p *process) use() {
 // calendar, in the way the pattern of these tests has them.
 func (p *process) dates() []string {
 	w := p.w
-	if p.d.pattern.date == nil {
+	if p.d.Date == nil {
 		return []string{""}
 	}
 	from := p.begun
@@ -490,12 +491,12 @@ func (p *process) dates() []string {
 		from -= sightFor
 	}
 	at := func(t time.Time) string {
-		y, m, d := t.In(p.d.zone).Date()
+		y, m, d := t.In(p.d.Zone).Date()
 		return fmt.Sprintf("%04d%02d%02d", y, m, d)
 	}
 	now, steps := w.clockTime(), w.steps
 	if !w.clock {
-		now, steps = p.clocks().wall, p.steps
+		now, steps = p.clocks().Wall, p.steps
 	}
 	dates, begun := []string{at(now)}, now.Add(from-w.now)
 	for _, s := range slices.Backward(steps) {

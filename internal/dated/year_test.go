@@ -1,4 +1,4 @@
-package document
+package dated
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
 )
@@ -114,7 +113,7 @@ func TestYearOfFailovers(t *testing.T) {
 				s.lossy, s.lost, s.step = true, 30, step
 				s.raise = 4 * max(3*int64(s.procs), step) // four writes are forgotten at most
 			}, func(t *testing.T, w *world) {
-				if w.run < 20 || w.errs["*document.InstanceError"] == 0 || len(w.issued) < 3000 {
+				if w.run < 20 || w.errs[fmt.Sprint(OtherInstance)] == 0 || len(w.issued) < 3000 {
 					t.Errorf("%d instances, %d issued, errors %v", w.run, len(w.issued), w.errs)
 				}
 			})
@@ -135,15 +134,15 @@ func TestYearWithoutDate(t *testing.T) {
 // before, though hardly any time has passed for it.
 func TestSuspended(t *testing.T) {
 	w := newWorld(setup{zone: "UTC", pattern: "{yyyyMMdd}-{6}", from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), step: 10, clock: true}, 1)
-	now := instant{w.start, time.Minute}
-	d := newDrawer(w.rules(), dated.Definition{V: record.Format}, w.durability(), now)
+	now := Instant{w.start, time.Minute}
+	d := newDrawer(w.rules(), Definition{V: record.Format}, w.durability(), now)
 	for do := d.begin(now, 1, 1); do.Op != record.None; {
 		do = d.answer(now, do, w.answerOf(do, "one"))
 	}
-	if d.err != nil || !d.ready(instant{now.wall.Add(slop), now.mono + slop}) {
+	if d.err != nil || !d.ready(Instant{now.Wall.Add(slop), now.Mono + slop}) {
 		t.Fatalf("nothing is in hand: %v", d.err)
 	}
-	if d.ready(instant{now.wall.Add(8 * time.Hour), now.mono + slop}) {
+	if d.ready(Instant{now.Wall.Add(8 * time.Hour), now.Mono + slop}) {
 		t.Error("yesterday's numbers are used")
 	}
 }
@@ -152,20 +151,20 @@ func TestSuspended(t *testing.T) {
 // before, however high it is.
 func TestCounterOfBefore(t *testing.T) {
 	w := newWorld(setup{pattern: "{1+}", step: 1, from: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, 1)
-	now := instant{w.start, time.Minute}
-	def := dated.Definition{V: record.Format, ID: "one", Raised: []dated.Raise{{By: 10}}}
-	w.records[dated.Key("s")] = store.Record{Value: record.Encode(def), Version: "def"}
+	now := Instant{w.start, time.Minute}
+	def := Definition{V: record.Format, ID: "one", Raised: []Raise{{By: 10}}}
+	w.records[Key("s")] = store.Record{Value: record.Encode(def), Version: "def"}
 	d := newDrawer(w.rules(), def, w.durability(), now)
 	draw := func() {
 		for do := d.begin(now, 1, 1); do.Op != record.None; {
 			do = d.answer(now, do, w.answerOf(do, store.NewVersion()))
 		}
 	}
-	if draw(); d.err != nil || d.hand.last != 11 {
+	if draw(); d.err != nil || d.hand.Last != 11 {
 		t.Fatalf("%+v, %v", d.hand, d.err)
 	}
 	d.deal(1)
-	w.records[dated.KeyCounter("s", "")] = store.Record{Value: record.Encode(dated.Counter{V: record.Format, Count: 500}), Version: "other"}
+	w.records[KeyCounter("s", "")] = store.Record{Value: record.Encode(Counter{V: record.Format, Count: 500}), Version: "other"}
 	var forgot *store.ForgotError
 	if draw(); !errors.As(d.err, &forgot) {
 		t.Errorf("%+v, %v", d.hand, d.err)
