@@ -404,3 +404,29 @@ func TestRecoverAgainDaysLater(t *testing.T) {
 		}
 	})
 }
+
+// A store that forgets a recovery too may get a counter that has heeded it: by a process that knows it
+// still, and stops after that write. The next recovery raises that counter nevertheless.
+func TestRecoveryThatIsForgotten(t *testing.T) {
+	st := &promising{Store: memory.New(), p: store.Durability{Durable: false, Instance: "a"}}
+	inner := st.Store.(*memory.Store)
+	accept := &document.Options{MayRepeat: true}
+	if _, err := document.Create(t.Context(), st, "invoice", with("{1+}", accept)); err != nil {
+		t.Fatal(err)
+	}
+	before := inner.Snapshot()
+	if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantNext(t, opened(t, st, "{1+}", *accept), "101", "102", "103")
+	idle := opened(t, st, "{1+}", *accept)
+	inner.Restore(before)
+	st.set(store.Durability{Durable: false, Instance: "b"})
+	if got, err := idle.Next(t.Context()); err == nil {
+		t.Errorf("%s of a store that has forgotten", got.Text)
+	}
+	if _, err := document.Recover(t.Context(), st, 1000, nil); err != nil {
+		t.Fatal(err)
+	}
+	wantNext(t, opened(t, st, "{1+}", *accept), "1102") // 101 was written, and not given out
+}

@@ -3,6 +3,7 @@ package document
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,8 +32,9 @@ type Recovery struct {
 
 // Recover makes the series of a store safe after it lost something: a backup was restored, a
 // replica that lagged was promoted, a file was lost, or a server that can lose writes was
-// started again. Cut every process off the store first, and let them back in when Recover
-// has returned: texts given out from the store in between may repeat.
+// started again. Stop all processes that use the store first, and start them when Recover has
+// returned. Texts that they give out in between may repeat, and so may those of a process that is
+// only cut off from the store: it may have read up to 30 s before how far counters were raised.
 //
 // Each counter leaves out as many numbers as numbers says, or as each says of that series.
 // That has to be more than any date can have lost; nobody but the operator knows how much
@@ -62,9 +64,13 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 	if err != nil {
 		return nil, err
 	}
+	mark, err := markOf(ctx, st)
+	if err != nil {
+		return nil, err
+	}
 	for i, r := range plan {
 		err := update(ctx, st, r.Series, func(def dated.Definition) (dated.Definition, error) {
-			return def.Recovered(r.By, r.Through, p), nil
+			return def.Recovered(r.By, r.Through, mark, p), nil
 		})
 		if err != nil {
 			return plan[:i], fmt.Errorf("document: series %q: %w", r.Series, err)
@@ -112,7 +118,7 @@ func inform(plan []Recovery, list []store.Record) error {
 	}
 	list = withToday(plan, list)
 	all, err := infosAs(list, func(name string, def dated.Definition) dated.Definition {
-		return def.Recovered(of[name].By, of[name].Through, store.Durability{Identity: def.Store})
+		return def.Recovered(of[name].By, of[name].Through, noMark, store.Durability{Identity: def.Store})
 	})
 	for i := range min(len(all), len(plan)) { // both are by name
 		plan[i].Text, plan[i].Texts = all[i].Text, all[i].Texts
@@ -165,7 +171,7 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 		now = time.Now()
 	}
 	r.today, r.Through, r.Max = rules.Period(now), rules.Through(now), rules.Max
-	def = def.Recovered(r.By, r.Through, store.Durability{})
+	def = def.Recovered(r.By, r.Through, noMark, store.Durability{})
 	// Half a day is less than any period, so none is passed over, and no zone is further behind
 	// the first than 26 hours.
 	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += 12 * time.Hour {
@@ -183,4 +189,28 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 		}
 	}
 	return nil
+}
+
+// noMark is that of a recovery which is only planned: above all.
+const noMark = math.MaxInt64 - 1
+
+// markOf is a mark that no recovery of the store had before: the time, or that of a counter which is
+// higher.
+func markOf(ctx context.Context, st store.Store) (mark int64, err error) {
+	list, err := st.List(ctx, dated.Keys)
+	now := time.Now()
+	for _, rec := range list {
+		if !rec.Read.IsZero() {
+			now = rec.Read
+		}
+		if !strings.Contains(strings.TrimPrefix(rec.Key, dated.Keys), "/") {
+			continue
+		}
+		c, err := dated.ReadCounter(rec)
+		if err != nil {
+			return 0, err
+		}
+		mark = max(mark, c.Raised)
+	}
+	return max(mark, now.UnixMilli()), err
 }

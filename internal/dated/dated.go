@@ -34,8 +34,8 @@ type Definition struct {
 	// MayEqual names series whose texts may equal this one's.
 	MayEqual []string `json:"may_equal,omitempty"`
 
-	// Raised are the restorations of the store, in order. A counter says how many
-	// of them it has heeded: so one write raises all counters at once.
+	// Raised are the restorations of the store, in order. A counter says up to which of them it
+	// has heeded: so one write raises all counters at once.
 	Raised []Raise `json:"raised,omitempty"`
 }
 
@@ -43,6 +43,11 @@ type Definition struct {
 type Raise struct {
 	By      int64  `json:"by,string"`
 	Through string `json:"through,omitempty"` // the latest period there is anywhere; later ones begin as ever
+
+	// Mark tells the restoration from every other, also from those that the store has forgotten
+	// since: counters may still come that have heeded one of these. It is higher than all before.
+	// Zero: its place, counted from 1.
+	Mark int64 `json:"mark,omitempty"`
 }
 
 // A Counter is the record of a period. It is never removed, so a clock that goes
@@ -51,7 +56,7 @@ type Counter struct {
 	V       int   `json:"v"`
 	Count   int64 `json:"count,string"`             // last one granted; a text, since many readers round above 2^53
 	Reached int64 `json:"reached,string,omitempty"` // where Count was before counts were handed back; 0: not above it
-	Raised  int   `json:"raised,omitempty"`
+	Raised  int64 `json:"raised,omitempty"`         // mark of the last restoration that it has heeded; 0: none
 }
 
 // Counted is the counter that has granted up to n.
@@ -68,20 +73,38 @@ func (c Counter) Counted(n int64) Counter {
 // What was handed back counts as granted: the store may have gone back before that,
 // and have forgotten who was granted what lies above.
 func (d *Definition) RaisedTo(c Counter, there bool, period string) Counter {
-	for _, r := range d.Raised[min(c.Raised, len(d.Raised)):] {
-		if there || period <= r.Through {
+	for i, r := range d.Raised {
+		if d.mark(i) > c.Raised && (there || period <= r.Through) {
 			// At most above every pattern's max.
 			c = c.Counted(min(max(c.Count, c.Reached)+r.By, MaxCount))
 		}
 	}
-	c.V, c.Raised = record.Format, len(d.Raised)
+	c.V, c.Raised = record.Format, d.Mark()
 	return c
+}
+
+// mark is that of a restoration.
+func (d *Definition) mark(i int) int64 {
+	if m := d.Raised[i].Mark; m > 0 {
+		return m
+	}
+	return int64(i) + 1
+}
+
+// Mark is that of the last restoration; 0: there was none.
+func (d *Definition) Mark() int64 {
+	if len(d.Raised) == 0 {
+		return 0
+	}
+	return d.mark(len(d.Raised) - 1)
 }
 
 // Recovered is the definition after the store lost something: each counter that there may
 // have been goes on by so much higher, in the store and under the instance that answer now.
-func (d Definition) Recovered(by int64, through string, p store.Durability) Definition {
-	d.Raised = append(slices.Clip(d.Raised), Raise{by, through})
+//
+// No counter may have heeded a mark above the one that is given.
+func (d Definition) Recovered(by int64, through string, mark int64, p store.Durability) Definition {
+	d.Raised = append(slices.Clip(d.Raised), Raise{by, through, max(d.Mark(), mark) + 1})
 	d.Instance, d.Store = p.Instance, p.Identity
 	return d
 }
@@ -102,7 +125,7 @@ func (d Definition) Fault() string {
 // Fault says what of the record cannot be; "" if nothing.
 func (c Counter) Fault() string {
 	switch {
-	case min(c.Count, c.Reached, int64(c.Raised)) < 0:
+	case min(c.Count, c.Reached, c.Raised) < 0:
 		return "has a negative number"
 	case max(c.Count, c.Reached) > MaxCount:
 		return fmt.Sprintf("has a number above %d", int64(MaxCount))

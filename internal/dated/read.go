@@ -29,15 +29,15 @@ func (d *drawer) found(now Instant, rec store.Record) {
 	case err != nil:
 		d.fail(err)
 		return
-	case c.Raised > len(d.def.Raised):
+	case c.Raised > d.def.Mark():
 		if d.reread {
-			d.forgot(fmt.Sprintf("its counters were raised %d times, and its definition says %d", c.Raised, len(d.def.Raised)))
+			d.forgot(rec.Key + " was raised by a recovery that its definition does not have")
 			return
 		}
 		d.suspect = true
 		return
 	}
-	if top, ok := d.own.Top(rec.Key); ok && (c.Count < top || c.Raised < len(d.def.Raised)) {
+	if top, ok := d.own.Top(rec.Key); ok && (c.Count < top || c.Raised < d.def.Mark()) {
 		if d.reread {
 			d.forgot(fmt.Sprintf("%s was counted to %d, and now it is %d", rec.Key, top, c.Count))
 			return
@@ -66,11 +66,11 @@ func (d *drawer) defined(rec store.Record) {
 		d.fail(err)
 	case def.ID != d.def.ID:
 		d.forgot("it was begun anew")
-	case len(def.Raised) < len(d.def.Raised):
+	case def.Mark() < d.def.Mark():
 		d.forgot("its definition is an older one")
 	case d.elsewhere(def):
 	default:
-		if len(def.Raised) > len(d.def.Raised) {
+		if def.Mark() > d.def.Mark() {
 			// What was granted before may have been forgotten, and given to others.
 			d.before, d.own = d.own, block.Own{}
 			d.drop()
