@@ -37,8 +37,8 @@ func (d *drawer) now(now Instant) (period string, sure bool) {
 	early, late := s.store.Add(age-slop), s.store.Add(now.Mono-s.sent.Mono+slop)
 	period = d.Period(s.store.Add(age))
 	// Where the two clocks of this process disagree, it was suspended, or its
-	// clock was set.
-	asleep := now.Wall.Sub(s.at.Wall) - age
+	// clock was set: be it while the store was asked.
+	asleep := now.Wall.Sub(s.sent.Wall) - (now.Mono - s.sent.Mono)
 	sure = now.Mono-s.sent.Mono <= sightFor && asleep.Abs() <= slop && d.Period(early) == period && d.Period(late) == period
 	return period, sure
 }

@@ -25,6 +25,7 @@ type checker struct {
 	highest   int64            // number that was ever granted
 	drawnMost int64            // the highest of those that were drawn
 	lost      int64            // how many of those the store has forgotten
+	papers    papers           // of documents
 }
 
 // A spot is what must not be issued by two generators.
@@ -47,6 +48,9 @@ func (c *checker) start(w *world) {
 	}
 	if w.series {
 		c.numbers = map[int64]string{}
+	}
+	if w.documents {
+		c.papers = newPapers(w)
 	}
 }
 
@@ -144,6 +148,9 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 	if key == keyCounter {
 		c.counted(by, old, now)
 		return
+	}
+	if w.documents {
+		c.papers.put(by, key, old, now)
 	}
 	p, n, ok := w.poolOf(key)
 	if !ok {
@@ -253,6 +260,9 @@ func (c *checker) over(h *holder) {
 // end checks what can be seen when all is over.
 func (c *checker) end() {
 	c.intervals()
+	if c.w.documents {
+		c.papers.end()
+	}
 	if !c.w.calm {
 		return
 	}

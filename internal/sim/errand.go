@@ -125,7 +125,7 @@ func (r remote) Get(_ context.Context, key string) (store.Record, error) {
 }
 
 func (r remote) Put(_ context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
-	got := r.ask(request{kind: put, key: key, value: r.e.w.renamed(value), cond: cond})
+	got := r.ask(request{kind: put, key: key, value: r.e.w.renamed(key, value), cond: cond})
 	if got.err != nil {
 		return store.Record{Key: key, Version: got.tried}, got.err
 	}
@@ -180,15 +180,22 @@ func (e *errand) read(rec store.Record) store.Record {
 }
 
 // renamed gives a pool's record that package pool has made an id that a seed says.
-func (w *world) renamed(value []byte) []byte {
+func (w *world) renamed(key string, value []byte) []byte {
+	if key == keySeries {
+		return w.renamedSeries(value)
+	}
 	p, err := term.ReadPool(store.Record{Value: value, Version: "sent"})
 	if err != nil || p.ID == "" {
 		return value
 	}
-	if w.ids[p.ID] == "" {
-		name := "id" + strconv.Itoa(len(w.ids))
-		w.ids[p.ID], w.ids[name] = name, name
-	}
-	p.ID = w.ids[p.ID]
+	p.ID = w.renamedID(p.ID)
 	return p.Encode()
+}
+
+func (w *world) renamedID(id string) string {
+	if w.ids[id] == "" {
+		name := "id" + strconv.Itoa(len(w.ids))
+		w.ids[id], w.ids[name] = name, name
+	}
+	return w.ids[id]
 }

@@ -1,34 +1,39 @@
 package sim
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // faults says what kinds of fault a schedule has.
 type faults struct {
-	network bool
-	loss    float64 // part of the requests that do not fare well
-	takes   float64 // part of the Puts that take a worker that is long on its way
-	pauses  bool
-	kills   bool
-	closes  bool
-	clocks  bool // step, drift and stand still; else they are right
-	cuts    bool // a process, or all of them, do not reach the store
-	release bool // by an operator
-	restore bool // the store goes back; an operator repairs it
-	forget  bool // the store goes back and nobody repairs it; a lossy one
-	shift   bool // a store becomes one that forgets, or one that does not
-	remove  bool // an embedded store's file is removed, and another put in its place
-	drop    bool // a store loses all it has, and is used on as if it were new
-	files   bool // some processes have grant files
-	reboots bool // a host is started again
-	copies  bool // somebody copies a grant file
-	disks   bool // those of grant files fail
-	ranges  bool // pools get and lose workers, and further ones are created
-	unpool  bool // a pool's record is removed, and no other
-	twins   bool // the store is copied, and both are used
-	denies  bool // a process has no right to the store for a while
-	damages bool // a record cannot be read for a while
-	uncount bool // the counter's record is removed, or another series' is in its place
-	choices bool // some want a fresh worker, or a certain one
+	network  bool
+	loss     float64 // part of the requests that do not fare well
+	takes    float64 // part of the Puts that take a worker that is long on its way
+	pauses   bool
+	kills    bool
+	closes   bool
+	clocks   bool // step, drift and stand still; else they are right
+	cuts     bool // a process, or all of them, do not reach the store
+	release  bool // by an operator
+	restore  bool // the store goes back; an operator repairs it
+	forget   bool // the store goes back and nobody repairs it; a lossy one
+	shift    bool // a store becomes one that forgets, or one that does not
+	remove   bool // an embedded store's file is removed, and another put in its place
+	drop     bool // a store loses all it has, and is used on as if it were new
+	files    bool // some processes have grant files
+	reboots  bool // a host is started again
+	copies   bool // somebody copies a grant file
+	disks    bool // those of grant files fail
+	ranges   bool // pools get and lose workers, and further ones are created
+	unpool   bool // a pool's record is removed, and no other
+	twins    bool // the store is copied, and both are used
+	denies   bool // a process has no right to the store for a while
+	damages  bool // a record cannot be read for a while
+	uncount  bool // the counter's record is removed, or another series' is in its place
+	dates    bool // the store's clock is set over midnight, to and fro
+	undefine bool // a series' definition is removed, or another is in its place
+	choices  bool // some want a fresh worker, or a certain one
 }
 
 // A fault is a kind of fault that struck, for the report.
@@ -65,6 +70,8 @@ const (
 	twinned
 	damaged
 	uncounted
+	dateSet
+	undefined
 	denial
 	faultKinds
 )
@@ -74,7 +81,7 @@ var faultNames = [faultKinds]string{
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
 	"stores emptied", "grant files copied", "grant files that could not be written", "grant files damaged or not to be read", "creations of pools begun", "changes of ranges begun", "operators broken off",
-	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged", "rights taken away for a while",
+	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged", "dates set", "series of documents removed or begun anew", "rights taken away for a while",
 }
 
 // nextFault lets something befall the world, again and again.
@@ -122,6 +129,8 @@ func (w *world) strike() {
 		{f.twins, w.twin},
 		{f.damages, w.damage},
 		{f.uncount, w.uncount},
+		{f.dates, w.date},
+		{f.undefine, w.undefine},
 		{f.denies, func() {
 			w.total.Faults[denial]++
 			p.denied = w.now + w.span()
@@ -232,7 +241,7 @@ func (w *world) follow(p *process, rq request, r reply) {
 	if rq.taking {
 		often = 0.2
 	}
-	if _, _, ok := w.poolOf(rq.key); !ok && rq.key != keyCounter || !w.chance(often) {
+	if _, _, ok := w.poolOf(rq.key); !ok && rq.key != keyCounter && !strings.HasPrefix(rq.key, keySeries) || !w.chance(often) {
 		return
 	}
 	life, n := p.life, len(w.store.log)
@@ -259,7 +268,7 @@ func (w *world) follow(p *process, rq request, r reply) {
 				return
 			}
 			to := min(pick(w.rng, n-1, w.store.lastTaken(1), w.store.lastTaken(2), w.store.snapshot()), len(w.store.log))
-			if w.series {
+			if w.series || w.documents {
 				to = max(to, w.store.keep)
 			}
 			if f.restore {
@@ -284,11 +293,17 @@ func (w *world) failOver(to int) {
 		s.async = s.async && w.chance(0.5) // else it goes on alone
 	}
 	w.total.Faults[forgotten]++
-	s.err = w.storeSkew()
+	s.setClock(w.storeSkew())
 	s.rollBack(to)
 	s.instance++
 	if w.series {
 		w.after(w.upTo(2*time.Second), func() { w.repairCounter(w.store) })
+	}
+	if w.documents {
+		if s.identity != "" && !w.leases && w.chance(0.1) { // it has another name there
+			s.identity += "'"
+		}
+		w.mendLater()
 	}
 	if w.faults.closes && w.chance(0.3) { // who sees trouble starts things again
 		p := w.procs[w.rng.IntN(len(w.procs))]
@@ -340,7 +355,7 @@ func (w *world) calmDown() {
 	w.store.mendAll()
 	w.issues, w.think = max(w.issues, time.Second), max(w.think, time.Second)
 	if w.kind.lossy() {
-		w.store.err = 0
+		w.store.setClock(0)
 	}
 	for _, h := range w.hosts {
 		h.set(w.upTo(20*time.Millisecond)-10*time.Millisecond, 0, false)

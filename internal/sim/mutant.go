@@ -6,6 +6,8 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -50,6 +52,9 @@ type mutant struct {
 	blindToo      bool                                                                              // also of what operators write
 	notCutOff     bool                                                                              // processes are at work while the store is restored
 	errand        func(*errand, *request) (reply, bool)                                             // what somebody asks by package pool; true: that is the answer
+
+	// Of documents: what the driver is told.
+	told func(*clerk, dated.Action, record.Answer) record.Answer
 
 	// Of a counter.
 	heard     func(*drawer, block.Answer) block.Answer // what the machine is told

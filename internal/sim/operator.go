@@ -40,6 +40,11 @@ func (w *world) restore(to int, replace bool) {
 	w.total.Faults[restored]++ // what was sent before is from another history
 	w.cutOff = true
 	w.logf("operator: everybody is cut off")
+	if w.documents && !replace { // who has read the definition a moment ago does not see that counters were raised
+		for _, p := range w.procs {
+			w.restart(p, p.kill)
+		}
+	}
 	if replace {
 		w.total.Faults[removed]++
 		w.store.gone = true
@@ -64,7 +69,7 @@ func (w *world) restore(to int, replace bool) {
 // recover is an operator who makes the store's pools safe, and begins anew after an error,
 // or when that was broken off.
 func (w *world) recover() {
-	if !w.leases {
+	if !w.leases && !w.documents {
 		w.letIn()
 		return
 	}
@@ -80,8 +85,15 @@ func (w *world) recover() {
 		})
 	}
 	w.do(e, func(ctx context.Context, s store.Store) error {
-		_, err := operator.Recover(ctx, s, w.rules.Outage)
-		return err
+		if w.leases {
+			if _, err := operator.Recover(ctx, s, w.rules.Outage); err != nil {
+				return err
+			}
+		}
+		if w.documents {
+			return w.recoverSeries(ctx, s)
+		}
+		return nil
 	}, func(err error) {
 		e.by.life++
 		if err != nil && !errors.Is(err, errSkipped) {

@@ -16,6 +16,7 @@ type process struct {
 	store  *memory // that it has open
 	holder *holder // nil: it wants no ids
 	drawer *drawer // nil: it wants no numbers
+	clerk  *clerk  // nil: it wants no texts
 
 	life     int // number of this run; what belongs to an earlier one is dropped
 	alive    bool
@@ -41,6 +42,9 @@ func newProcess(w *world, id int, h *host) *process {
 	}
 	if w.series {
 		p.drawer = newDrawer(p)
+	}
+	if w.documents {
+		p.clerk = newClerk(p)
 	}
 	return p
 }
@@ -84,6 +88,9 @@ func (p *process) boot() {
 	if p.drawer != nil && p.life == life && p.alive {
 		p.drawer.boot()
 	}
+	if p.clerk != nil && p.life == life && p.alive {
+		p.clerk.boot()
+	}
 }
 
 // kill ends the process at once.
@@ -113,6 +120,9 @@ func (p *process) end() {
 	}
 	if p.drawer != nil {
 		p.drawer.over()
+	}
+	if p.clerk != nil {
+		p.clerk.over()
 	}
 }
 
@@ -180,13 +190,16 @@ func (p *process) close() {
 		if p.drawer != nil && p.life == life {
 			p.drawer.quit()
 		}
+		if p.clerk != nil && p.life == life {
+			p.clerk.quit()
+		}
 		p.closed()
 	})
 }
 
 // closed ends a process that closes once all of it is closed.
 func (p *process) closed() {
-	if p.alive && p.wish && (p.holder == nil || p.holder.done) && (p.drawer == nil || p.drawer.done) {
+	if p.alive && p.wish && (p.holder == nil || p.holder.done) && (p.drawer == nil || p.drawer.done) && (p.clerk == nil || p.clerk.done) {
 		p.exit()
 	}
 }

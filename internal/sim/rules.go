@@ -18,7 +18,7 @@ type rule struct {
 
 // rules are all there are; each has a mutant.
 func allRules() []rule {
-	return slices.Concat(storeRules, leaseRules, clockRules, fileRules, operatorRules, poolRules, lossyRules, counterRules)
+	return slices.Concat(storeRules, leaseRules, clockRules, fileRules, operatorRules, poolRules, lossyRules, counterRules, documentRules)
 }
 
 // allMutants are those of all rules.

@@ -97,6 +97,7 @@ func (t *Total) Write(to io.Writer, took time.Duration) error {
 	line(fmt.Sprintf("%.1f", t.Lasted.Hours()/24), "days of simulated time")
 	line(t.IDs, "ids")
 	line(t.Numbers, "numbers")
+	line(t.Texts, "texts of documents")
 	line(t.Grants, "terms of workers that issued")
 	line(t.Resumed, "grant files gone on with")
 	line(t.Blocks, "blocks of numbers")

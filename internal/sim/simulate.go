@@ -18,6 +18,7 @@ type Total struct {
 	Lasted    time.Duration // of simulated time
 	IDs       int           // looked at; a tick of a worker may stand for many
 	Numbers   int
+	Texts     int // of documents
 	Grants    int // terms that issued
 	Resumed   int // of those, from a grant file
 	Blocks    int // of numbers
@@ -33,6 +34,7 @@ func (t *Total) add(o *Total) {
 	t.Lasted += o.Lasted
 	t.IDs += o.IDs
 	t.Numbers += o.Numbers
+	t.Texts += o.Texts
 	t.Grants += o.Grants
 	t.Resumed += o.Resumed
 	t.Blocks += o.Blocks
@@ -123,7 +125,7 @@ func replay(seed uint64, of source, to io.Writer) *Failure {
 	draw, m := of(seed)
 	w := newWorld(seed, draw, m)
 	w.trace = to
-	fmt.Fprintf(to, "seed %d: store %s; layout %s; %d processes, leases %t, numbers %t\nrules %+v\nfaults %+v\n",
-		seed, w.kind, w.rules.Layout, len(w.procs), w.leases, w.series, w.rules, w.faults)
+	fmt.Fprintf(to, "seed %d: store %s; layout %s; %d processes, leases %t, numbers %t, documents %t\nrules %+v\nfaults %+v\n",
+		seed, w.kind, w.rules.Layout, len(w.procs), w.leases, w.series, w.documents, w.rules, w.faults)
 	return w.run()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -35,6 +36,7 @@ type stored struct {
 	at      time.Duration // true time
 	worker  term.Record   // of a worker's record, decoded
 	counter block.Record  // of the counter's, decoded
+	dated   dated.Counter // of one of documents', decoded
 	pool    term.Pool     // of the pool's, decoded
 	whole   *stored       // of a damaged one, what it was before; nil: it can be read
 }
@@ -65,6 +67,9 @@ func (s *memory) found() {
 	w := s.w
 	if w.series && !w.begins {
 		s.write(keyCounter, w.newCounter(s).Encode(), w.newVersion())
+	}
+	if w.documents && !w.begins {
+		w.newSeries(s)
 	}
 	s.keep = len(s.log)
 	if !w.setup.founded || !w.leases {
@@ -220,6 +225,8 @@ func (s *memory) write(key string, value []byte, v store.Version) *stored {
 	} else {
 		if key == keyCounter {
 			r.counter, err = block.Read(rec)
+		} else if w.documents {
+			err = r.read(key)
 		}
 		for _, p := range w.pools {
 			if p.key == key {

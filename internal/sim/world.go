@@ -43,6 +43,8 @@ type world struct {
 	starts   time.Duration // no pool's ids start before, or those of one do not
 	created  int           // pools, so far
 	copy     *memory       // of the store, made by somebody; nil: none was
+	steps    []step        // of the store's clock
+	mending  bool          // somebody is about to recover documents
 
 	total   Total
 	failure *Failure
@@ -61,6 +63,9 @@ func newWorld(seed uint64, draw func(*rand.Rand) setup, m *mutant) *world {
 	w.origin = time.Date(2026, 3, 1, 11, 59, 60-w.rng.IntN(90), w.rng.IntN(1e9), time.UTC)
 	if w.last {
 		w.origin = w.rules.Layout.End().Add(-w.lasts/2 - w.upTo(w.lasts/4))
+	}
+	if w.documents && !w.leases {
+		w.origin = w.paper().midnight.Add(-w.upTo(w.lasts))
 	}
 	w.check.start(w)
 	w.store = newMemory(w)
@@ -85,6 +90,9 @@ func (w *world) run() (failure *Failure) {
 		for _, p := range w.procs {
 			if p.holder != nil {
 				p.holder.over()
+			}
+			if p.clerk != nil {
+				p.clerk.over()
 			}
 		}
 	}()

@@ -8,18 +8,21 @@ type exception struct {
 
 // Why something is not reached.
 const (
-	words    = "what an error says: the tests of the package and of the command"
-	shown    = "only shown to people or programs: the tests of the package that shows it"
-	byPeople = "what an operator does that the simulation has no part in: the tests of package pool"
-	never    = "no driver does this; the fuzz tests of the package do"
-	fuzzed   = "a record that is well formed and says what cannot be: the fuzz tests of the package"
-	missing  = "the simulation lacks it; the tests of package lease, or of sequence, have it"
+	words       = "what an error says: the tests of the package and of the command"
+	shown       = "only shown to people or programs: the tests of the package that shows it"
+	byPeople    = "what an operator does that the simulation has no part in: the tests of package pool"
+	never       = "no driver does this; the fuzz tests of the package do"
+	fuzzed      = "a record that is well formed and says what cannot be: the fuzz tests of the package"
+	hasty       = "a clock that is set several times while one call draws; each time is reached"
+	unannounced = "a store that went back, and that nobody recovered: TestForgotten of package document"
+	missing     = "the simulation lacks it; the tests of package lease, or of sequence, have it"
 )
 
 // elsewhere is what the simulation does not reach, and what shows that it is right.
 var elsewhere = []exception{
 	{"internal/block/refusal.go", "", words},
 	{"internal/term/errors.go", "", words},
+	{"internal/dated/refusal.go", "", words},
 	{"internal/block/block.go", "func (g Grant) Last()", shown},
 	{"internal/block/driver.go", "func (d Driver) Low()", shown},
 	{"internal/block/driver.go", "func (d Driver) Pace()", shown},
@@ -57,8 +60,20 @@ var elsewhere = []exception{
 	{"internal/block/block.go", "case ToRest:", missing},
 	{"internal/block/read.go", "s.elsewhere(r, s.Have)", missing},
 	{"internal/block/read.go", "s.goal = ToRead", missing},
-	{"internal/holder/slot.go", "s.Grant.Since > boot", missing},
-	{"internal/holder/slot.go", "p.Rules.Choice == term.Insist", missing},
+	{"internal/holder/handover.go", "left.Grant.Since > boot", missing},
+	{"internal/holder/handover.go", "p.Rules.Choice == term.Insist", missing},
 	{"internal/term/read.go", "p.Layout != r.Layout.String()", missing},
+	{"internal/dated/series.go", "func (s *Series) Last()", shown},
+	{"internal/dated/series.go", "func (s *Series) Durability()", shown},
+	{"internal/dated/series.go", "func (s *Series) Err()", shown},
+	{"internal/dated/dated.go", "r.By < 0", fuzzed},
+	{"internal/dated/dated.go", "min(c.Count, c.Reached, c.Raised) < 0", fuzzed},
+	{"internal/dated/dated.go", "max(c.Count, c.Reached) > MaxCount", fuzzed},
+	{"internal/dated/period.go", "if !ok {", never},
+	{"internal/dated/write.go", "if err != nil {", never},
+	{"internal/dated/read.go", "if d.tries++; d.tries == 2*attempts {", hasty},
+	{"internal/dated/write.go", "if d.tries == attempts {", hasty},
+	{"internal/dated/read.go", "if d.reread {", unannounced},
+	{"internal/dated/read.go", "case !d.Lossy:", "a store that becomes one that can forget while a document is open: TestLossy of package document"},
 	{"internal/term/rules.go", "if r.Outage == 0 {", missing},
 }

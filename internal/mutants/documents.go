@@ -1,0 +1,58 @@
+package mutants
+
+const (
+	drawDated   = "internal/dated/draw.go"
+	handDated   = "internal/dated/hand.go"
+	readDated   = "internal/dated/read.go"
+	writeDated  = "internal/dated/write.go"
+	seriesDated = "internal/dated/series.go"
+	recordDated = "internal/dated/dated.go"
+)
+
+// Schedules of documents: on a durable store, on one whose clock is set, on one that is restored or
+// copied, and on one that forgets.
+const (
+	onDurable  = "a Put of a document's counter ignores the version"
+	onDated    = "a date's counter is removed when another one's is written"
+	onRestored = "a recovery of documents raises too little on a store that does not forget"
+	onCopied   = "a copy of the documents' store is not told from it"
+	onLossy    = "a recovery of documents raises too little"
+)
+
+// documents are the rules of internal/dated/draw.go, by their numbers there, and what else a document
+// promises.
+var documents = []Mutant{
+	// 1
+	{Name: "a document's grant begins one count low", File: writeDated, Old: "Next: c.Count + 1}", New: "Next: c.Count}", Like: onDurable},
+	// 2
+	{Name: "a write of a document's counter of unknown outcome counts as done", File: writeDated, Old: "	case a.Err != nil:\n		// It", New: "	case a.Err != nil && a.Record.Version == \"\" && !errors.Is(a.Err, store.ErrConflict):\n		// It", Like: onDurable},
+	{Name: "a document's span in doubt is settled without its version", File: own, Old: "o.tried != \"\" && o.doubt.Key == key && o.tried == v\n", New: "o.tried != \"\" && o.doubt.Key == key\n", Like: onDurable},
+	// 3
+	{Name: "a date begins anew when a process comes to it", File: readDated, Old: "	d.known, d.looked, d.blind = held{", New: "	if d.known.period != period {\n		c.Count = 0\n	}\n	d.known, d.looked, d.blind = held{", Like: onDated},
+	// 4
+	{Name: "texts of two dates are equal", File: "document/text.go", Old: "			dst = append(dst, period...)", New: "			_ = period", Like: onDated},
+	{Name: "texts have the last digits of the counter", File: "document/text.go", Old: "	return append(dst, digits...)\n", New: "	return append(dst, digits[max(len(digits)-1, 0):]...)\n", Like: onDurable},
+	// 5
+	{Name: "a document that was begun anew passes", File: readDated, Old: "	case def.ID != d.def.ID:", New: "	case false:", Like: onDated},
+	{Name: "a document whose definition is gone passes", File: readDated, Old: "		d.forgot(\"it is gone\")\n", New: "", Like: onDated},
+	{Name: "a definition that is older than the known one passes", File: readDated, Old: "	case def.Mark() < d.def.Mark():", New: "	case false:", Like: onLossy},
+	{Name: "a document's counter that is below what was granted passes", File: readDated, Old: "ok && (c.Count < top || ", New: "ok && (", Package: "./document", Tests: "^TestForgotten$"},
+	{Name: "a recovery that the store has forgotten is taken for a later one", File: recordDated, Old: "max(d.Mark(), mark) + 1}", New: "d.Mark() + 1 + 0*mark}", Like: onLossy},
+	// 6
+	{Name: "another store of documents passes", File: "internal/dated/period.go", Old: "	return record.CheckOther(fmt.Sprintf(\"document %q\", name), have, want)", New: "	_, _ = fmt.Sprint(name, have, want), record.CheckOther\n	return nil", Like: onCopied},
+	// 7
+	{Name: "a document's store is not asked after the acknowledgement", File: writeDated, Old: "d.proven = d.durability.Durable", New: "d.proven = true", Like: onLossy},
+	{Name: "documents are granted by another instance of the store", File: readDated, Old: "	case p.Instance != d.def.Instance && d.reread:", New: "	case p.Instance != d.def.Instance && d.reread && d.proof.Left() <= 0:", Like: onLossy},
+
+	{Name: "a counter of documents that was forgotten is not raised", File: recordDated, Old: "&& (there || period <= r.Through) {", New: "&& there {", Like: onLossy},
+	{Name: "counts that were handed back are not raised", File: recordDated, Old: "max(c.Count, c.Reached)+r.By", New: "c.Count+r.By", Like: onLossy},
+	{Name: "counts are given out that a process had before a recovery", File: readDated, Old: "			d.before, d.own = d.own, block.Own{}\n			d.drop()\n", New: "			d.before, d.own = d.own, block.Own{}\n", Like: onLossy},
+	{Name: "a count that was written on another date is used", File: writeDated, Old: "!d.looked && !written.IsZero() && d.Period(written) != g.Period", New: "false && d.Period(written) != g.Period", Like: onDated},
+	{Name: "a process that was suspended trusts what it read of the store's clock", File: "internal/dated/sight.go", Old: "asleep.Abs() <= slop && ", New: "asleep.Abs() >= 0 && ", Like: onDated},
+	{Name: "the store's clock is trusted for long after it was read", File: "internal/dated/sight.go", Old: "now.Mono-s.sent.Mono <= sightFor", New: "now.Mono-s.sent.Mono <= 60*sightFor", Like: onDated},
+	{Name: "a counter passes that has heeded fewer recoveries than the process knows", File: readDated, Old: "(c.Count < top || c.Raised < d.def.Mark())", New: "c.Count < top", Like: onLossy},
+	{Name: "counts in hand are used on another date", File: drawDated, Old: "		if d.hand.Period == period {", New: "		if d.hand.Period != \"\" || period == \"\" {", Like: onDated},
+	{Name: "counts are lost with the call that gives up", File: handDated, Old: "		d.hand.Next = g.Next\n	default:\n		d.keep(g)", New: "		_ = g\n	default:", Like: onDurable},
+	{Name: "counts are handed back whoever drew since", File: writeDated, Old: "d.hand.version != d.known.version || !ok", New: "!ok", With: "numbers are handed back whoever wrote since", Like: onDurable},
+	{Name: "a document closes while it draws", File: seriesDated, Old: "	w.Rest()\n", New: "	_ = w.Rest\n", Like: onDurable},
+}
