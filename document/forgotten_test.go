@@ -430,3 +430,25 @@ func TestRecoveryThatIsForgotten(t *testing.T) {
 	}
 	wantNext(t, opened(t, st, "{1+}", *accept), "1102") // 101 was written, and not given out
 }
+
+// A counter that has not heeded a recovery which this process's own write has is one of before,
+// however high it is.
+func TestCounterOfBefore(t *testing.T) {
+	st := memory.New()
+	opened(t, st, "{1+}", document.Options{})
+	if _, err := document.Recover(t.Context(), st, 10, nil); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, st, "{1+}", document.Options{})
+	wantNext(t, s, "11")
+	rec, err := st.Get(t.Context(), "serial/invoice/all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Put(t.Context(), rec.Key, []byte(`{"v":1,"count":"500"}`), store.Condition{Version: rec.Version}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Next(t.Context()); !errors.As(err, new(*store.ForgotError)) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

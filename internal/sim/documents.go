@@ -72,12 +72,12 @@ func (s *setup) documenting(rng *rand.Rand) {
 	if s.most = math.MaxInt64; rng.IntN(8) == 0 {
 		s.most = 60
 	}
-	if rng.IntN(8) == 0 { // definitions are read again
-		s.lasts, s.think, s.every = 90*time.Second, 300*time.Millisecond, 2*time.Second
-	}
 	f := &s.faults
 	f.dates = s.kind == clocked && rng.IntN(2) == 0
 	f.undefine = !s.kind.lossy() && !f.restore && !f.remove && !f.twins && rng.IntN(4) == 0
+	if rng.IntN(10) == 0 || f.undefine && rng.IntN(2) == 0 { // definitions are read again
+		s.lasts, s.think, s.every = 90*time.Second, 300*time.Millisecond, 2*time.Second
+	}
 	s.begins = s.kind == embedded && !f.restore && !f.remove && !f.undefine && rng.IntN(2) == 0
 	if rng.IntN(8) == 0 { // all goes well
 		s.faults = faults{closes: rng.IntN(2) == 0, dates: s.kind == clocked && rng.IntN(3) == 0}
@@ -179,7 +179,9 @@ type step struct {
 func (s *memory) setClock(err time.Duration) {
 	before := s.clock()
 	s.err = err
-	s.w.steps = append(s.w.steps, step{s.w.now, before, s.clock()})
+	if !before.IsZero() {
+		s.w.steps = append(s.w.steps, step{s.w.now, before, s.clock()})
+	}
 }
 
 // date sets the store's clock over a midnight, and back some time after. By days it is set where

@@ -193,15 +193,16 @@ func (c *papers) issued(k *clerk, name string, count int64) {
 }
 
 // dated: the date of a text is one that the store's clock had during the call; or up to a second
-// before, where it was in hand. Of processes' clocks that step nothing is known.
+// before, where it was in hand. Of processes' clocks that step, or are set right when faults are over,
+// nothing is known.
 func (c *papers) dated(k *clerk, g dated.Grant, begun time.Duration) {
 	w := c.w
-	if (w.kind == embedded || !w.kind.clock()) && w.faults.clocks || w.faults.clocks && w.faults.pauses {
+	if own := w.kind == embedded || !w.kind.clock(); w.faults.clocks && (own || w.faults.pauses) || w.calm && own {
 		return
 	}
 	from := begun - 1200*time.Millisecond
 	for _, s := range c.period(g.Period).spans {
-		if s.above < g.Next && g.Last <= s.to && s.by == k && s.life == k.life && s.at >= begun && !s.excused {
+		if s.above < g.Next && g.Last <= s.to && s.by == k && s.life == k.life && s.at >= begun {
 			from = begun - time.Microsecond
 		}
 	}
