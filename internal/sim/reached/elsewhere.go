@@ -12,6 +12,7 @@ const (
 	shown       = "only shown to people or programs: the tests of the package that shows it"
 	byPeople    = "what an operator does that the simulation has no part in: the tests of package pool"
 	never       = "no driver does this; the fuzz tests of the package do"
+	tested      = "a file of another system, pool or firn: the tests of the package"
 	fuzzed      = "a record that is well formed and says what cannot be: the fuzz tests of the package"
 	hasty       = "a clock that is set several times while one call draws; each time is reached"
 	unannounced = "a store that went back, and that nobody recovered: TestForgotten of package document"
@@ -60,9 +61,11 @@ var elsewhere = []exception{
 	{"internal/block/block.go", "case ToRest:", missing},
 	{"internal/block/read.go", "s.elsewhere(r, s.Have)", missing},
 	{"internal/block/read.go", "s.goal = ToRead", missing},
-	{"internal/holder/handover.go", "left.Grant.Since > boot", missing},
-	{"internal/holder/handover.go", "p.Rules.Choice == term.Insist", missing},
-	{"internal/term/read.go", "p.Layout != r.Layout.String()", missing},
+	{"internal/grantfile/grantfile.go", "case b.V != format:", tested},
+	{"internal/grantfile/grantfile.go", `case at.Boot == "":`, tested},
+	{"internal/grantfile/grantfile.go", "case b.Pool != of.Pool", tested},
+	{"internal/grantfile/grantfile.go", "n == Size", tested},
+	{"internal/grantfile/grantfile.go", "if err != nil {", never},
 	{"internal/dated/series.go", "func (s *Series) Last()", shown},
 	{"internal/dated/series.go", "func (s *Series) Durability()", shown},
 	{"internal/dated/series.go", "func (s *Series) Err()", shown},
@@ -75,5 +78,4 @@ var elsewhere = []exception{
 	{"internal/dated/write.go", "if d.tries == attempts {", hasty},
 	{"internal/dated/read.go", "if d.reread {", unannounced},
 	{"internal/dated/read.go", "case !d.Lossy:", "a store that becomes one that can forget while a document is open: TestLossy of package document"},
-	{"internal/term/rules.go", "if r.Outage == 0 {", missing},
 }
