@@ -252,6 +252,8 @@ func (t *task) Ask(do dated.Action) record.Answer {
 		w.after(w.upTo(time.Second), func() { t.heard(life, turn, reply{err: errReset}) })
 	} else if v := w.send(k.process, rq, w.patience, func(r reply) { t.heard(life, turn, r) }); do.Op == record.Put {
 		t.tried = v
+		s := w.check.papers.span(v)
+		s.by, s.life = k, k.life
 	}
 	t.stand()
 	t.asks = false

@@ -83,7 +83,7 @@ func (c *papers) put(by *process, key string, old, now *stored) {
 		return
 	}
 	s := c.span(now.version)
-	s.above, s.to, s.by, s.life, s.at = above, now.dated.Count, by.clerk, by.life, c.w.now
+	s.above, s.to, s.at = above, now.dated.Count, c.w.now
 	p.spans = append(p.spans, s)
 }
 
