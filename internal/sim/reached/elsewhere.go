@@ -8,15 +8,14 @@ type exception struct {
 
 // Why something is not reached.
 const (
-	words       = "what an error says: the tests of the package and of the command"
-	shown       = "only shown to people or programs: the tests of the package that shows it"
-	byPeople    = "what an operator does that the simulation has no part in: the tests of package pool"
-	never       = "no driver does this; the fuzz tests of the package do"
-	tested      = "a file of another system, pool or firn: the tests of the package"
-	fuzzed      = "a record that is well formed and says what cannot be: the fuzz tests of the package"
-	hasty       = "a clock that is set several times while one call draws; each time is reached"
-	unannounced = "a store that went back, and that nobody recovered: TestForgotten of package document"
-	missing     = "the simulation lacks it; the tests of package lease, or of sequence, have it"
+	words    = "what an error says: the tests of the package and of the command"
+	shown    = "only shown to people or programs: the tests of the package that shows it"
+	byPeople = "what an operator does that the simulation has no part in: the tests of package pool"
+	never    = "no driver does this; the fuzz tests of the package do"
+	tested   = "a file of another system, pool or firn: the tests of the package"
+	fuzzed   = "a record that is well formed and says what cannot be: the fuzz tests of the package"
+	hasty    = "a clock that is set several times while one call draws; each time is reached"
+	missing  = "the simulation lacks it; the tests of package lease, or of sequence, have it"
 )
 
 // elsewhere is what the simulation does not reach, and what shows that it is right.
@@ -76,6 +75,5 @@ var elsewhere = []exception{
 	{"internal/dated/write.go", "if err != nil {", never},
 	{"internal/dated/read.go", "if d.tries++; d.tries == 2*attempts {", hasty},
 	{"internal/dated/write.go", "if d.tries == attempts {", hasty},
-	{"internal/dated/read.go", "if d.reread {", unannounced},
 	{"internal/dated/read.go", "case !d.Lossy:", "a store that becomes one that can forget while a document is open: TestLossy of package document"},
 }
