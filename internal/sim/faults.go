@@ -7,33 +7,34 @@ import (
 
 // faults says what kinds of fault a schedule has.
 type faults struct {
-	network  bool
-	loss     float64 // part of the requests that do not fare well
-	takes    float64 // part of the Puts that take a worker that is long on its way
-	pauses   bool
-	kills    bool
-	closes   bool
-	clocks   bool // step, drift and stand still; else they are right
-	cuts     bool // a process, or all of them, do not reach the store
-	release  bool // by an operator
-	restore  bool // the store goes back; an operator repairs it
-	forget   bool // the store goes back and nobody repairs it; a lossy one
-	shift    bool // a store becomes one that forgets, or one that does not
-	remove   bool // an embedded store's file is removed, and another put in its place
-	drop     bool // a store loses all it has, and is used on as if it were new
-	files    bool // some processes have grant files
-	reboots  bool // a host is started again
-	copies   bool // somebody copies a grant file
-	disks    bool // those of grant files fail
-	ranges   bool // pools get and lose workers, and further ones are created
-	unpool   bool // a pool's record is removed, and no other
-	twins    bool // the store is copied, and both are used
-	denies   bool // a process has no right to the store for a while
-	damages  bool // a record cannot be read for a while
-	uncount  bool // the counter's record is removed, or another series' is in its place
+	network bool
+	loss    float64 // part of the requests that do not fare well
+	takes   float64 // part of the Puts that take a worker that is long on its way
+	pauses  bool
+	kills   bool
+	closes  bool
+	clocks  bool // step, drift and stand still; else they are right
+	cuts    bool // a process, or all of them, do not reach the store
+	release bool // by an operator
+	restore bool // the store goes back; an operator repairs it
+	forget  bool // the store goes back and nobody repairs it; a lossy one
+	shift   bool // a store becomes one that forgets, or one that does not
+	remove  bool // an embedded store's file is removed, and another put in its place
+	drop    bool // a store loses all it has, and is used on as if it were new
+	files   bool // some processes have grant files
+	reboots bool // a host is started again
+	copies  bool // somebody copies a grant file
+	disks   bool // those of grant files fail
+	ranges  bool // pools get and lose workers, and further ones are created
+	unpool  bool // a pool's record is removed, and no other
+	twins   bool // the store is copied, and both are used
+	denies  bool // a process has no right to the store for a while
+	damages bool // a record cannot be read for a while
+	uncount bool // the counter's record is removed, or another series' is in its place
+	choices bool // some want a fresh worker, or a certain one
+
 	dates    bool // the store's clock is set over midnight, to and fro
-	undefine bool // a series' definition is removed, or another is in its place
-	choices  bool // some want a fresh worker, or a certain one
+	undefine bool // the definition of a series of documents is removed, or another is in its place
 }
 
 // A fault is a kind of fault that struck, for the report.

@@ -12,38 +12,39 @@ import (
 
 // A setup is what a world is made of. It is drawn from the seed.
 type setup struct {
-	kind      storeKind
-	leases    bool  // processes hold workers
-	series    bool  // they draw from a counter
-	documents bool  // they give out texts of a series of documents,
+	kind     storeKind
+	leases   bool // processes hold workers
+	series   bool // they draw from a counter
+	rules    term.Rules
+	faults   faults
+	first    int64 // worker of the pool, or of the first of several,
+	workers  int64 // and how many it has to begin with
+	pools    int   // how many there may be
+	procs    int
+	fast     time.Duration // of a request, each way, at most
+	lasts    time.Duration // until faults are over
+	every    time.Duration // between two faults, on average
+	long     time.Duration // the longest pauses and outages, on average
+	issues   time.Duration // between two ids that a process wants, on average
+	think    time.Duration // between two takes of numbers
+	patience time.Duration // with a store that is asked for numbers
+	founded  bool          // the first pool is there already
+	named    bool          // the store says of itself which one it is
+	unequal  bool          // members want different outage budgets
+	fresh    bool          // every process wants a fresh worker
+	layout2  bool          // every other process has another layout
+	begins   bool          // the first process that draws from the counter creates it
+	last     bool          // the layout ends half-way through
+	held     bool          // some processes hold workers for other programs
+	lives    bool          // goes on after faults are over, until everybody has a worker
+	known    bool          // faults may follow what the store has just done
+	grace    time.Duration // a process that has no worker for so long, when it could, is stuck
+	maxSpeed float64       // requests per process and second in the long run
+
+	documents bool  // processes give out texts of a series of documents,
 	calendar  int   // as this calendar has them,
 	cache     int64 // with so many counts granted by a write,
 	most      int64 // and so many in a period
-	rules     term.Rules
-	faults    faults
-	first     int64 // worker of the pool, or of the first of several,
-	workers   int64 // and how many it has to begin with
-	pools     int   // how many there may be
-	procs     int
-	fast      time.Duration // of a request, each way, at most
-	lasts     time.Duration // until faults are over
-	every     time.Duration // between two faults, on average
-	long      time.Duration // the longest pauses and outages, on average
-	issues    time.Duration // between two ids that a process wants, on average
-	think     time.Duration // between two takes of numbers
-	patience  time.Duration // with a store that is asked for numbers
-	founded   bool          // the first pool is there already
-	named     bool          // the store says of itself which one it is
-	unequal   bool          // members want different outage budgets
-	fresh     bool          // every process wants a fresh worker
-	layout2   bool          // every other process has another layout
-	begins    bool          // the first process that draws from the counter creates it
-	last      bool          // the layout ends half-way through
-	held      bool          // some processes hold workers for other programs
-	lives     bool          // goes on after faults are over, until everybody has a worker
-	known     bool          // faults may follow what the store has just done
-	grace     time.Duration // a process that has no worker for so long, when it could, is stuck
-	maxSpeed  float64       // requests per process and second in the long run
 }
 
 type storeKind int
