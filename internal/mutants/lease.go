@@ -1,7 +1,9 @@
 package mutants
 
-// All are the mutants: of the lease, of counters, of the generator.
-var All = append(append(lease, counters...), generator...)
+import "slices"
+
+// All are the mutants: of the lease, of counters and who hands out their numbers, of the generator.
+var All = slices.Concat(lease, counters, supply, generator)
 
 const (
 	seek    = "internal/term/seek.go"

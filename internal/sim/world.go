@@ -86,6 +86,9 @@ func (w *world) run() (failure *Failure) {
 			if p.holder != nil {
 				p.holder.over()
 			}
+			if p.drawer != nil {
+				p.drawer.over()
+			}
 		}
 	}()
 	w.store.found()
