@@ -27,7 +27,11 @@ type drawer struct {
 }
 
 func newDrawer(p *process) *drawer {
-	return &drawer{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || p.w.chance(0.9))}
+	refuse := 0.1
+	if p.w.faults.settles {
+		refuse = 0.5
+	}
+	return &drawer{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || !p.w.chance(refuse))}
 }
 
 func (d *drawer) boot() {
@@ -118,11 +122,14 @@ func (d *drawer) call() {
 // running in between.
 func (d *drawer) drawn(c *call, t supply.Ticket, ok bool) {
 	then := func() {
-		if ok && (t.Valid() || d.supply.Late(t)) {
+		switch {
+		case !ok || !t.Valid() && !d.supply.Late(t):
+			d.take(c)
+		case c.N == 1:
+			d.got(c, firn.Range{First: t.ID(), Count: 1})
+		default:
 			d.got(c, t.Range(c.N))
-			return
 		}
-		d.take(c)
 	}
 	if d.w.chance(0.1) {
 		d.after(d.w.around(d.w.think), then)
@@ -210,7 +217,9 @@ func (d *drawer) drain() {
 // promise.
 func (d *drawer) quit() {
 	d.shut = true
-	d.supply.Close()
+	for range pick(d.w.rng, 1, 2) {
+		d.supply.Close()
+	}
 	for _, l := range d.lanes {
 		l.cut()
 	}
@@ -247,7 +256,7 @@ func (d *drawer) over() {
 	}
 }
 
-// gives up: the program ends, some time after it cannot go on, and is started again.
+// giveUp: the program ends, some time after it cannot go on, and is started again.
 func (d *drawer) giveUp(after time.Duration) {
 	d.after(after, func() {
 		if d.wish {

@@ -143,6 +143,8 @@ func (l *lane) join(seen store.Durability) error {
 	}
 	no := new(block.Refusal)
 	switch lossy := errors.As(l.doing.Err, &no) && no.Why == block.Lossy; {
+	case l.State.Over:
+		return l.State.Err
 	// Now and then the process goes on as one does whose store has become such a one later.
 	case (lossy || !seen.Durable && !l.accepts) && w.chance(0.5):
 		return nil

@@ -54,35 +54,29 @@ type closing struct {
 // Run keeps the lane in numbers until the series is closed. Then it hands back what is left,
 // and returns why it did not, or nil.
 func (l *Lane) Run() (kept error) {
-	for l.active() {
-		take, due := l.due()
+	for {
+		take, due, over := l.due()
 		switch {
+		case over:
+			for !l.supply.Closed() {
+				l.world.Rest(0)
+			}
+			return l.close()
 		case due:
 			l.take(l.perform(take))
 		case l.world.Rest(l.driver.LookEvery()):
 			l.take(l.perform(block.Look{}))
 		}
 	}
-	for !l.supply.Closed() {
-		l.world.Rest(0)
-	}
-	return l.close()
 }
 
-// active reports whether the lane issues numbers.
-func (l *Lane) active() bool {
-	l.supply.mu.Lock()
-	defer l.supply.mu.Unlock()
-	return !l.supply.closed && l.failed == nil
-}
-
-// due says what to ask the store for, if anything.
-func (l *Lane) due() (block.Take, bool) {
+// due says what to ask the store for, if anything, and whether the lane issues nothing any more.
+func (l *Lane) due() (take block.Take, due, over bool) {
 	s := l.supply
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || l.failed != nil {
-		return block.Take{}, false
+		return take, false, true
 	}
 	l.arm()
 	have := &l.driver.State.Have
@@ -99,12 +93,11 @@ func (l *Lane) due() (block.Take, bool) {
 		c.asked |= l.place
 		want.Need += int64(c.want)
 	}
-	d, take, due := l.driver.Due(l.world.Clocks(), want, l.left(), l.issued())
-	l.driver = d
+	l.driver, take, due = l.driver.Due(l.world.Clocks(), want, l.left(), l.issued())
 	if due {
 		l.now.limit.Store(l.now.count) // nobody has to call while it is asked for
 	}
-	return take, due
+	return take, due, false
 }
 
 // least is how few numbers c can use: fewer are not to be granted.

@@ -20,6 +20,8 @@ const (
 var elsewhere = []exception{
 	{"internal/block/refusal.go", "", words},
 	{"internal/term/errors.go", "", words},
+	{"internal/supply/supply.go", "func (e *Outage) Error()", words},
+	{"internal/supply/lane.go", "func (l *Lane) Status()", shown},
 	{"internal/block/driver.go", "func (d Driver) Pace()", shown},
 	{"internal/block/pace.go", "func (p Pace) Step()", shown},
 	{"internal/block/keys.go", "func Key(", shown},
@@ -51,8 +53,8 @@ var elsewhere = []exception{
 	{"internal/term/pool.go", "r.Last >= l.Workers()", fuzzed},
 	{"internal/term/pool.go", "if err != nil {", fuzzed},
 	{"internal/term/read.go", "if err != nil {", fuzzed},
-	{"internal/holder/slot.go", "s.Grant.Since > boot", missing},
-	{"internal/holder/slot.go", "p.Rules.Choice == term.Insist", missing},
+	{"internal/holder/handover.go", "left.Grant.Since > boot", missing},
+	{"internal/holder/handover.go", "p.Rules.Choice == term.Insist", missing},
 	{"internal/term/read.go", "p.Layout != r.Layout.String()", missing},
 	{"internal/term/rules.go", "if r.Outage == 0 {", missing},
 }
