@@ -23,7 +23,7 @@ var counters = []Mutant{
 	{Name: "the store's instance is not asked after the acknowledgement", File: writeBlock, Old: "case s.Have.Instance != \"\", !s.Durability.Durable, now.Boot-s.promised >= again:", New: "case now.Boot-s.promised >= again:"},
 	{Name: "numbers are granted by another instance of the store", File: readBlock, Old: "case r.ID == \"\" || was == p.Instance:", New: "case r.ID == \"\" || was != \"\":"},
 	{Name: "a grant begins one stride low", File: writeBlock, Old: "Grant{First: s.span.Above + stride,", New: "Grant{First: s.span.Above,"},
-	{Name: "a write in doubt is forgotten", File: own, Old: "	if tried != \"\" {\n		o.doubt", New: "	if false {\n		o.doubt"},
+	{Name: "a write in doubt is forgotten", File: own, Old: "	if tried != \"\" {\n		o.doubt", New: "	if false {\n		o.doubt", Package: "./sequence", Tests: "TestUnknownOutcome"},
 }
 
 var supply = []Mutant{
