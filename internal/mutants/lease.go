@@ -51,7 +51,7 @@ var lease = []Mutant{
 	{Name: "a refused extension is a loss at once", File: write, Old: "	s.write.doubt, s.write.refused = true, true\n	return s.next(r, now)", New: "	return s.end(Lost, &LostError{Worker: s.Worker})"},
 	{Name: "the clock does not ask the store's", File: clock, Old: "if !known.IsZero() {", New: "if false {", Like: "a step of the clock is followed at once"},
 	{Name: "the clock follows by a half", File: clock, Old: "const slew = 20", New: "const slew = 2"},
-	{Name: "the layout of the pool is not compared", File: read, Old: "case p.Layout != r.Layout.String():", New: "case false:"},
+	{Name: "the layout of the pool is not compared", File: read, Old: "case p.Layout != r.Layout.String():", New: "case false:", Like: "a pool that was created anew with another layout is joined"},
 	{Name: "another pool of that name is accepted", File: read, Old: "case s.poolID != \"\" && p.ID != s.poolID:", New: "case false && p.ID != s.poolID:", Like: "a pool is created anew without a floor"},
 	{Name: "a pool in another store is accepted", File: read, Old: "	case p.Elsewhere(here):\n		return s.elsewhere(r, p, here)\n	case p.Workers", New: "	case p.Workers", Like: "a copy of the store is not told from it"},
 	{Name: "a worker outside of the pool's range is kept", File: read, Old: "case !workers.Has(s.Worker): // another", New: "case false: // another", Like: "the range is not looked at again after the acknowledgement"},
@@ -61,5 +61,7 @@ var lease = []Mutant{
 	{Name: "a grant file of before a start of the system is continued", File: file, Old: "	case b.Boot != at.Boot:", New: "	case false:", Like: "a grant file is good after a reboot"},
 	{Name: "a copy of a grant file is continued", File: file, Old: "	case b.Device != at.Device || b.Inode != at.Inode:", New: "	case false:", Like: "a copy of a grant file is good"},
 	{Name: "a grant file whose worker was given back is continued", File: file, Old: "	case b.Void:", New: "	case false:", Like: "a grant file is good after the release"},
+	{Name: "a grant of later than now is continued", File: "internal/holder/handover.go", Old: "case left.Grant.Since > boot:", New: "case false:", Package: "./internal/holder", Tests: "TestAdopt"},
+	{Name: "a grant file's worker is kept by who insists on another one", File: "internal/holder/handover.go", Old: "case p.Rules.Choice == term.Insist && left.Grant.Worker != p.Rules.Worker:", New: "case false:", Package: "./internal/holder", Tests: "TestAdopt"},
 	{Name: "a damaged grant file is continued", File: file, Old: "string(sum) != checksum(text)", New: "sum == nil", Like: "what was in a grant file before it was damaged is good"},
 }

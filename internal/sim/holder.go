@@ -58,8 +58,11 @@ func newHolder(p *process) *holder {
 	w := p.w
 	h := &holder{process: p, rules: w.rules, pool: w.pools[p.id%len(w.pools)], p: &driver.Process{}}
 	h.rules.Pool = h.pool.name
-	if w.unequal && w.chance(0.5) {
+	switch {
+	case w.unequal && w.chance(0.5):
 		h.rules.Outage = max(w.rules.Outage/4, time.Second)
+	case (w.kind.lossy() || w.rules.Outage == term.OutageDurable) && w.chance(0.2):
+		h.rules.Outage = 0 // as long as the pool allows
 	}
 	switch {
 	case w.mutant.sharedFile && p.id > 0:
@@ -73,21 +76,30 @@ func newHolder(p *process) *holder {
 	if w.layout2 && p.id%2 == 1 {
 		h.rules.Layout = layoutOfOthers
 	}
-	switch n := h.pool.range0.Count(); {
-	case w.fresh:
+	if w.fresh {
 		h.rules.Choice = term.Fresh
-	case !w.faults.choices:
-	case w.chance(0.2):
-		h.rules.Choice = term.Fresh
-	case w.chance(0.3):
-		h.rules.Choice, h.rules.Worker = term.Insist, h.pool.range0.First+w.rng.Int64N(n)
-	case w.chance(0.3):
-		h.rules.Choice, h.rules.Worker = term.Prefer, h.pool.range0.First+w.rng.Int64N(n)
 	}
 	return h
 }
 
+// choose draws which worker the process wants. Now and then that is another one than it wanted before.
+func (h *holder) choose() {
+	w, r, n := h.w, &h.rules, h.pool.range0.Count()
+	if !w.faults.choices || w.fresh || h.life > 1 && w.chance(0.7) {
+		return
+	}
+	switch r.Choice, r.Worker = term.Recycle, 0; {
+	case w.chance(0.2):
+		r.Choice = term.Fresh
+	case w.chance(0.3):
+		r.Choice, r.Worker = term.Insist, h.pool.range0.First+w.rng.Int64N(n)
+	case w.chance(0.3):
+		r.Choice, r.Worker = term.Prefer, h.pool.range0.First+w.rng.Int64N(n)
+	}
+}
+
 func (h *holder) boot() {
+	h.choose()
 	h.gen, h.done, h.nudged, h.naps, h.heard = nil, false, false, 0, nil
 	h.before, h.knew = term.State{}, ""
 	h.rate = rate{since: h.w.now}

@@ -116,24 +116,29 @@ func (h *host) when(boot time.Duration) time.Duration {
 	return t
 }
 
-// reboot ends all that runs on the host, and begins another boot. What was not
-// on the disk yet may be lost.
+// reboot ends all that runs on the host. Mostly another boot begins, and what was not on the disk
+// yet may be lost. Else it is a container that begins, in the same boot, with a boot clock of its own.
 func (h *host) reboot() {
-	w := h.w
-	w.logf("a host is started again")
+	w, contained := h.w, h.w.chance(0.2)
+	w.logf("a host is started again, contained: %t", contained)
 	for _, p := range w.procs {
 		if p.host != h {
 			continue
 		}
-		if p.holder != nil && p.holder.file != nil {
+		if p.holder != nil && p.holder.file != nil && !contained {
 			p.holder.file.crash()
 		}
 		if p.alive {
 			w.restart(p, p.kill)
 		}
 	}
-	h.boots++
+	ago := h.ago
 	h.ago = time.Second - time.Duration(float64(w.now)*(1+h.stretch))
+	if contained {
+		h.ago += w.upTo(ago - h.ago)
+	} else {
+		h.boots++
+	}
 	if w.chance(0.5) && w.faults.clocks {
 		h.step()
 	}

@@ -187,6 +187,9 @@ var leaseRules = []rule{
 		{name: "a process with another layout is let in", anyLayout: true, in: twoLayouts, event: func(h *holder, e term.Event) term.Event {
 			return repooled(h, e, h.p.Term.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-31" })
 		}},
+		{name: "a pool that was created anew with another layout is joined", in: relaying, scene: relaid, event: func(h *holder, e term.Event) term.Event {
+			return repooled(h, e, h.p.Term.Phase, func(p *term.Pool) { p.Layout, p.Workers = h.rules.Layout.String(), "0-1" })
+		}},
 	}},
 	{"a fresh worker is granted by the Put that creates its record; the counter is a hint", []mutant{
 		{name: "a fresh worker is granted by the counter", in: freshly, blind: func(_ *memory, _ *process, _ string, _ []byte, c store.Condition) bool { return c.Version == "" }},

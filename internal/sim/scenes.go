@@ -104,6 +104,32 @@ func resumedAfterRestore(w *world) {
 	w.check.lives(p.holder)
 }
 
+// relaying schedules are such, of a pool that has a layout of which another one has the same ids.
+func relaying(s *setup) {
+	staged(s)
+	s.rules.Layout = firn.Default()
+}
+
+// relaid is a scene: a process has looked at its pool, and not joined it yet. Then the pool's record is removed,
+// the pool created anew with another layout, and another process holds its worker 0.
+func relaid(w *world) {
+	p, other := w.procs[0], w.procs[1]
+	h, pool := p.holder, w.pools[0]
+	p.boot()
+	for h.next == nil || h.p.Doing.For != term.JoinPool {
+		w.until(w.now + 100*time.Microsecond)
+	}
+	p.pause(time.Second, false)
+	w.forgot = true
+	w.store.remove(pool.key)
+	anew := term.NewPool("anew", layoutOfOthers, pool.range0, w.rules.Outage)
+	anew.Workers, anew.Reserved = anew.Reserved, ""
+	w.store.write(pool.key, anew.Encode(), w.newVersion())
+	other.holder.rules.Layout = layoutOfOthers
+	other.boot()
+	w.until(w.now + 20*time.Second)
+}
+
 // crashing schedules have more workers than processes that crash.
 func crashing(s *setup) {
 	s.rules = defaultRules(clocked, firn.Default())

@@ -32,7 +32,7 @@ func TestSynchronousFromTheBeginning(t *testing.T) {
 			}
 		})
 	}
-	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 (s2)'`, `SELECT pg_reload_conf()`)
+	do(t, db, `ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 (s2)'`, `SELECT pg_reload_conf()`, `CHECKPOINT`)
 	becomes(t, app, durable, "a commit waits for 1")
 	do(t, db, `SELECT pg_create_physical_replication_slot('s2')`)
 	testserver.PostgresStandby(t, primary, "cluster_name=s2", "primary_slot_name=s2")

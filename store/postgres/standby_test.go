@@ -30,6 +30,7 @@ func TestNotYetOnStandby(t *testing.T) {
 		p, err := s.Durability(t.Context())
 		return err == nil && p.Durable
 	})
+	do(t, db, `CHECKPOINT`) // a commit waits only when the server's checkpointer, too, has read the setting
 	second := mustPut(t, s, "k", `2`, store.Condition{Version: first.Version})
 
 	standby.Stop(t)

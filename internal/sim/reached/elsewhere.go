@@ -12,6 +12,7 @@ const (
 	shown    = "only shown to people or programs: the tests of the package that shows it"
 	byPeople = "what an operator does that the simulation has no part in: the tests of package pool"
 	never    = "no driver does this; the fuzz tests of the package do"
+	tested   = "a file of another system, pool or firn: the tests of the package"
 	fuzzed   = "a record that is well formed and says what cannot be: the fuzz tests of the package"
 	missing  = "the simulation lacks it; the tests of package lease, or of sequence, have it"
 )
@@ -53,8 +54,9 @@ var elsewhere = []exception{
 	{"internal/term/pool.go", "r.Last >= l.Workers()", fuzzed},
 	{"internal/term/pool.go", "if err != nil {", fuzzed},
 	{"internal/term/read.go", "if err != nil {", fuzzed},
-	{"internal/holder/handover.go", "left.Grant.Since > boot", missing},
-	{"internal/holder/handover.go", "p.Rules.Choice == term.Insist", missing},
-	{"internal/term/read.go", "p.Layout != r.Layout.String()", missing},
-	{"internal/term/rules.go", "if r.Outage == 0 {", missing},
+	{"internal/grantfile/grantfile.go", "case b.V != format:", tested},
+	{"internal/grantfile/grantfile.go", `case at.Boot == "":`, tested},
+	{"internal/grantfile/grantfile.go", "case b.Pool != of.Pool", tested},
+	{"internal/grantfile/grantfile.go", "n == Size", tested},
+	{"internal/grantfile/grantfile.go", "if err != nil {", never},
 }
