@@ -14,7 +14,6 @@ const (
 	never    = "no driver does this; the fuzz tests of the package do"
 	tested   = "a file of another system, pool or firn: the tests of the package"
 	fuzzed   = "a record that is well formed and says what cannot be: the fuzz tests of the package"
-	missing  = "the simulation lacks it; the tests of package lease, or of sequence, have it"
 )
 
 // elsewhere is what the simulation does not reach, and what shows that it is right.
