@@ -69,7 +69,7 @@ func (d *drawer) begin() {
 func (d *drawer) run() {
 	w := d.w
 	d.after(w.around(w.think), func() {
-		if w.kind == embedded && d.store.replaced() && w.chance(0.3) { // it knows from elsewhere
+		if w.kind == embedded && d.store.replaced() && w.chance(0.02) { // it knows from elsewhere
 			d.lanes[0].of.Abandon(errReplaced)
 		}
 		for range pick(w.rng, 0, 1, 1, 1, 2, 4) {
