@@ -8,6 +8,7 @@ import (
 
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/supply"
 	"github.com/firn-id/firn/store"
 )
 
@@ -126,8 +127,12 @@ func (*OutageError) Retryable() bool { return true }
 
 func (e *OutageError) Unwrap() error { return e.Err }
 
-// explain returns the error that calls get for one of the machine of package internal/block.
+// explain returns the error that calls get for one of the packages internal/block and
+// internal/supply.
 func explain(name string, err error) error {
+	if out := (*supply.Outage)(nil); errors.As(err, &out) {
+		return &OutageError{Name: name, Want: out.Want, Left: out.Left, Wait: out.Wait, Err: out.Err}
+	}
 	var no *block.Refusal
 	if !errors.As(err, &no) {
 		return err

@@ -9,168 +9,77 @@ import (
 
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/supply"
 	"github.com/firn-id/firn/store"
 )
 
 const (
 	patience = 5 * time.Second        // with one request to the store, and with all that Close asks of it
-	grace    = time.Second            // of that, for each write that is under way when its time is over
 	breath   = 250 * time.Millisecond // between two requests of Open that fail
 )
 
-// A keeper keeps one lane in numbers, in one goroutine: it performs what the
-// machine of package block asks.
+// A keeper is the world of a lane, which runs in one goroutine: it has the clocks and the store
+// that package supply asks for, and logs what becomes of the lane.
 type keeper struct {
-	*lane
-	log     *slog.Logger
+	*supply.Lane
+	series  *Series
+	store   store.Store
 	updater store.Updater // nil: the store is none
+	log     *slog.Logger
+	life    context.Context // done once the series is closed
+	nudge   chan struct{}
+	ended   error // what Close says of it; read once the keeper is done
 }
 
-func (k *keeper) run(ctx context.Context) {
-	if k.driver.State.Have.First == 0 {
-		k.joinLate(ctx)
+// run keeps the lane in numbers until the series is closed.
+func (k *keeper) run() {
+	if k.Status().Driver.State.Have.First == 0 {
+		k.joinLate()
 	}
-	for ctx.Err() == nil && !k.over() {
-		take, due := k.due()
-		if !due {
-			k.rest(ctx)
-			continue
-		}
-		do := k.perform(ctx, take)
-		k.take(do)
+	err := k.Run()
+	if errors.Is(err, supply.ErrNoTime) {
+		err = context.DeadlineExceeded
 	}
-	<-ctx.Done()
-	k.close()
+	if err != nil {
+		k.ended = fmt.Errorf("sequence: series %q: the rest of the last block was not handed back: %w", k.series.name, err)
+	}
 }
 
 // joinLate joins a store that was away when the series was opened.
-func (k *keeper) joinLate(ctx context.Context) {
-	s := k.series
-	s.mu.Lock()
-	k.driver.Away = time.Now()
-	s.mu.Unlock()
-	for ctx.Err() == nil && !k.over() {
-		err := k.join(ctx, true, s.id())
+func (k *keeper) joinLate() {
+	k.Away()
+	for k.life.Err() == nil && k.Status().Failed == nil {
+		err := k.join(k.life, true, k.series.id())
 		var outage *OutageError
 		if errors.As(err, &outage) {
-			sleep(ctx, time.Second)
+			sleep(k.life, time.Second)
 			continue
 		}
-		s.mu.Lock()
 		if err == nil {
-			err = s.fits(k.lane)
+			err = k.series.fits(k)
 		}
 		if err != nil {
-			k.fail(err)
+			k.Abandon(err)
 		}
-		s.mu.Unlock()
 		return
 	}
 }
 
-// over reports whether the lane has ended for good.
-func (k *keeper) over() bool {
-	k.series.mu.Lock()
-	defer k.series.mu.Unlock()
-	return k.failed != nil
-}
+// Clocks reads the process's clocks.
+func (k *keeper) Clocks() block.Now { return k.series.clocks() }
 
-// due says what to ask the store for, if anything.
-func (k *keeper) due() (block.Take, bool) {
-	s := k.series
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || k.failed != nil {
-		return block.Take{}, false
-	}
-	k.arm()
-	have := &k.driver.State.Have
-	var want block.Take
-	for _, w := range s.queue {
-		if w.denied&k.place != 0 {
-			continue
-		}
-		if want.Need == 0 {
-			want.Least = k.least(w)
-		} else if have.Strict && want.Need+int64(w.n) > have.Left() {
-			continue // there is no room for both, and of a strict series nothing is kept
-		}
-		w.asked |= k.place
-		want.Need += int64(w.n)
-	}
-	d, take, due := k.driver.Due(s.clocks(), want, k.left(), k.issued())
-	k.driver = d
-	if due {
-		k.now.limit.Store(k.now.count) // nobody has to call while it is asked for
-	}
-	return take, due
-}
-
-// least is how few numbers w can use: fewer are not to be granted.
-func (k *keeper) least(w *waiter) int64 {
-	switch {
-	case w.whole:
-		return int64(w.n)
-	case len(k.series.lanes) > 1:
-		return 0 // another store may have the others
-	}
-	return int64(w.n) - k.left()
-}
-
-// rest waits for a call, or until it is time to look at the store.
-func (k *keeper) rest(ctx context.Context) {
-	var look <-chan time.Time
-	every := k.driver.LookEvery()
-	if every > 0 {
-		t := time.NewTimer(every)
-		defer t.Stop()
-		look = t.C
-	}
-	select {
-	case <-ctx.Done():
-	case <-k.nudge:
-	case <-look:
-		ctx, cancel := context.WithTimeout(ctx, every)
-		defer cancel()
-		do := k.perform(ctx, block.Look{})
-		k.take(do)
-	}
-}
-
-// perform does what the machine asks until it has an answer to e, or ctx is done.
-func (k *keeper) perform(ctx context.Context, e block.Event) block.Action {
-	d, do := k.driver.Step(k.series.clocks(), e)
-	for do.Op != record.None && ctx.Err() == nil {
-		if k.updater != nil && d.State.Crowded() {
-			d, do = k.update(ctx, d, do)
-		} else {
-			d, do = d.Step(k.series.clocks(), request(ctx, k.store, do))
-		}
-		k.publish(d)
-	}
-	k.publish(d)
-	return do
-}
-
-// errNoPut is why nothing is written: the machine does not ask for it.
-var errNoPut = errors.New("sequence: nothing to write")
-
-// update performs a Get, and the Put that the machine asks for when it has seen
-// the record, with nobody in between.
-func (k *keeper) update(ctx context.Context, d block.Driver, do block.Action) (block.Driver, block.Action) {
-	ctx, cancel := within(ctx, record.Put)
+// Do does what the machine asks and returns what came of it.
+func (k *keeper) Do(do block.Action, patience, grace time.Duration) block.Answer {
+	ctx, cancel := k.within(patience, grace)
 	defer cancel()
-	rec, err := k.updater.Update(ctx, do.Key, func(r store.Record) ([]byte, error) {
-		d, do = d.Step(k.series.clocks(), block.Answer{Record: r})
-		if do.Op != record.Put {
-			return nil, errNoPut
-		}
-		return do.Value, nil
-	})
-	if errors.Is(err, errNoPut) {
-		return d, do
-	}
-	return d.Step(k.series.clocks(), block.Answer{Record: rec, Err: err})
+	return request(ctx, k.store, do)
+}
+
+// Update reads a record and writes what f makes of it, with nobody in between.
+func (k *keeper) Update(key string, patience, grace time.Duration, f func(store.Record) ([]byte, error)) (store.Record, error) {
+	ctx, cancel := k.within(patience, grace)
+	defer cancel()
+	return k.updater.Update(ctx, key, f)
 }
 
 // request does what the machine asks and returns what came of it.
@@ -179,8 +88,6 @@ func request(ctx context.Context, st store.Store, do block.Action) block.Answer 
 		sleep(ctx, do.Pause)
 		return block.Answer{}
 	}
-	ctx, cancel := within(ctx, do.Op)
-	defer cancel()
 	return block.Answer(do.Send(ctx, st))
 }
 
@@ -194,70 +101,59 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within returns the context of a request. That of a write outlives ctx for a
-// while: one that is cut off may be carried out nevertheless, and then nothing can
-// be handed back.
-func within(ctx context.Context, op record.Op) (context.Context, context.CancelFunc) {
-	if op != record.Put {
-		return context.WithTimeout(ctx, patience)
+// within returns a context that is done after patience, or when the series has been closed for
+// grace.
+func (k *keeper) within(patience, grace time.Duration) (context.Context, context.CancelFunc) {
+	if grace == 0 {
+		return context.WithTimeout(k.life, patience)
 	}
-	write, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	stop := context.AfterFunc(ctx, func() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.life), patience)
+	stop := context.AfterFunc(k.life, func() {
 		t := time.AfterFunc(grace, cancel)
-		context.AfterFunc(write, func() { t.Stop() })
+		context.AfterFunc(ctx, func() { t.Stop() })
 	})
-	return write, func() { stop(); cancel() }
+	return ctx, func() { stop(); cancel() }
 }
 
-// publish makes the driver's state known, and logs what is news.
-func (k *keeper) publish(d block.Driver) {
-	k.series.mu.Lock()
-	defer k.series.mu.Unlock()
-	was := k.driver.Away
-	k.driver = d
-	switch {
-	case k.series.closed || was.IsZero() == d.Away.IsZero():
-	case was.IsZero():
-		st := k.stateNow()
+// Rest waits for a call that wakes the lane, or until d has passed.
+func (k *keeper) Rest(d time.Duration) (passed bool) {
+	var over <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case <-k.life.Done():
+	case <-k.nudge:
+	case <-over:
+		return true
+	}
+	return false
+}
+
+// Wake ends the Rest.
+func (k *keeper) Wake() {
+	select {
+	case k.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// Stepped logs when the store goes away, and when it is back.
+func (k *keeper) Stepped(_ block.Event, _ block.Action, away time.Time, now supply.Status) {
+	switch since := now.Driver.Away; {
+	case k.life.Err() != nil || away.IsZero() == since.IsZero():
+	case away.IsZero():
+		st := k.series.state(now)
 		k.log.Warn("the store does not answer", "left", st.Left, "lasts", st.Lasts.Round(time.Millisecond), "err", st.Err)
 	default:
-		k.log.Info("the store answers again", "after", time.Since(was).Round(time.Millisecond))
-	}
-	if d.State.Fails > 0 && errors.Is(d.State.Err, store.ErrDenied) {
-		k.series.refuse()
+		k.log.Info("the store answers again", "after", time.Since(away).Round(time.Millisecond))
 	}
 }
 
-// take does with the answer to a Take what is to be done.
-func (k *keeper) take(do block.Action) {
-	s := k.series
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed, k.failed != nil:
-	case k.driver.State.Over:
-		k.fail(explain(s.name, do.Err))
-	case do.Grant.Count > 0:
-		k.deliver(do.Grant, k.driver.State.Have.Strict)
-	case do.Err != nil:
-		k.deny(explain(s.name, do.Err))
-	}
-}
-
-// close hands back what is left, once nothing of it can be issued any more.
-func (k *keeper) close() {
-	k.series.mu.Lock()
-	used, over := k.highest(), k.failed != nil || k.driver.State.Over
-	k.series.mu.Unlock()
-	if over {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience-2*grace)
-	defer cancel()
-	k.perform(ctx, block.Stop{Used: int64(used)})
-	if !k.driver.State.Over {
-		k.ended = fmt.Errorf("sequence: series %q: the rest of the last block was not handed back: %w", k.series.name, context.Cause(ctx))
-	} else if err := k.driver.State.Err; err != nil {
-		k.ended = fmt.Errorf("sequence: series %q: the rest of the last block was not handed back: %w", k.series.name, err)
-	}
+// Failed logs why nothing of the store is issued any more.
+func (k *keeper) Failed(err error) {
+	err = explain(k.series.name, err)
+	k.log.Error("nothing is issued any more", "err", err, "hint", nextStep(err))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/supply"
 	"github.com/firn-id/firn/store"
 )
 
@@ -46,41 +47,40 @@ func open(ctx context.Context, stores []store.Store, name string, opts *Options)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Series{name: name, options: o, epoch: time.Now().Add(-time.Second), stop: stop}
-	keepers := make([]*keeper, len(stores))
+	worlds := make([]supply.World, len(stores))
 	for i, st := range stores {
-		l := &lane{series: s, store: st, place: 1 << i, nudge: make(chan struct{}, 1)}
-		l.now = &run{lane: l}
-		s.lanes = append(s.lanes, l)
-		keepers[i] = &keeper{
-			lane: l, log: o.Logger.With("series", name), updater: store.AsUpdater(st),
+		k := &keeper{
+			series: s, store: st, updater: store.AsUpdater(st), log: o.Logger.With("series", name),
+			life: life, nudge: make(chan struct{}, 1),
 		}
+		s.keepers, worlds[i] = append(s.keepers, k), k
 	}
-	s.first.Store(&run{})
-	if len(s.lanes) == 1 {
-		s.first.Store(s.lanes[0].now)
+	s.supply.Begin(o.Wait, patience, worlds...)
+	for i, k := range s.keepers {
+		k.Lane = s.supply.Lane(i)
 	}
-	if err := s.join(ctx, keepers); err != nil {
+	if err := s.join(ctx); err != nil {
 		stop()
 		return nil, err
 	}
-	for _, k := range keepers {
-		s.done.Go(func() { k.run(life) })
+	for _, k := range s.keepers {
+		s.done.Go(k.run)
 	}
 	return s, nil
 }
 
 // join reads the record of each store, and returns an error where one of them
 // is not the series', or none answers.
-func (s *Series) join(ctx context.Context, keepers []*keeper) error {
+func (s *Series) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Wait)
 	defer cancel()
-	answers := make(chan error, len(keepers))
-	for _, k := range keepers {
-		go func() { answers <- k.join(ctx, len(keepers) > 1, "") }()
+	answers := make(chan error, len(s.keepers))
+	for _, k := range s.keepers {
+		go func() { answers <- k.join(ctx, len(s.keepers) > 1, "") }()
 	}
 	var outage *OutageError
 	var away, wrong []error
-	for range keepers {
+	for range s.keepers {
 		switch err := <-answers; {
 		case errors.As(err, &outage):
 			away = append(away, err)
@@ -91,11 +91,11 @@ func (s *Series) join(ctx context.Context, keepers []*keeper) error {
 	if len(wrong) > 0 {
 		return wrong[0]
 	}
-	if len(away) == len(keepers) {
+	if len(away) == len(s.keepers) {
 		return away[0]
 	}
-	for _, k := range keepers {
-		if err := s.fits(k.lane); err != nil {
+	for _, k := range s.keepers {
+		if err := s.fits(k); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	}
 	p := a.Durability
 	rules := block.Rules{Name: s.name, Key: block.Key(s.name), Accept: s.options.MayRepeat, By: s.options.Name}
-	if p.NoticesLoss && len(s.lanes) == 1 {
+	if p.NoticesLoss && len(s.keepers) == 1 {
 		a, err := k.insist(ctx, once, record.Request{Op: record.Get, Key: record.KeyLost})
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 		if d.State.Fails > 0 && once || ctx.Err() != nil {
 			return &OutageError{Name: s.name, Wait: time.Since(began), Err: d.State.Err}
 		}
-		d, do = d.Step(s.clocks(), request(ctx, k.store, do))
+		d, do = d.Step(s.clocks(), k.request(ctx, do))
 	}
 	err = explain(s.name, do.Err)
 	var none *MissingError
@@ -141,8 +141,18 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 	if err != nil {
 		return withNames(ctx, k.store, err)
 	}
-	k.publish(d)
-	return k.agrees()
+	if err := k.agrees(d.State); err != nil {
+		return err
+	}
+	k.Open(d, k.updater != nil)
+	return nil
+}
+
+// request is one of Open's, which is given up when ctx is done.
+func (k *keeper) request(ctx context.Context, do block.Action) block.Answer {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return request(ctx, k.store, do)
 }
 
 // insist asks the store until it answers. With once it asks once; else until ctx
@@ -150,7 +160,7 @@ func (k *keeper) join(ctx context.Context, once bool, id string) error {
 func (k *keeper) insist(ctx context.Context, once bool, q record.Request) (block.Answer, error) {
 	began := time.Now()
 	for {
-		a := request(ctx, k.store, block.Action{Request: q})
+		a := k.request(ctx, block.Action{Request: q})
 		var forgot *store.ForgotError
 		switch {
 		case a.Err == nil || errors.As(a.Err, &forgot):
@@ -163,15 +173,15 @@ func (k *keeper) insist(ctx context.Context, once bool, q record.Request) (block
 }
 
 // agrees returns an error where the record is not as the options say.
-func (k *keeper) agrees() error {
-	name, have, p := k.series.name, k.driver.State.Have, k.driver.State.Durability
+func (k *keeper) agrees(m block.State) error {
+	name, have, p := k.series.name, m.Have, m.Durability
 	if err := k.series.options.agrees(name, have); err != nil {
 		return err
 	}
 	if have.Pending {
 		return fmt.Errorf("sequence: series %q was not created on all of its stores; create it again to complete it", name)
 	}
-	if n := int64(len(k.series.lanes)); max(have.Stores, 1) != n {
+	if n := int64(len(k.series.keepers)); max(have.Stores, 1) != n {
 		return &MismatchError{name, "stores", fmt.Sprint(max(have.Stores, 1)), fmt.Sprint(n)}
 	}
 	if !p.Durable {
@@ -183,14 +193,13 @@ func (k *keeper) agrees() error {
 	return nil
 }
 
-// fits returns an error where a lane that has joined is not another part of the
-// same series than the other lanes that have.
-func (s *Series) fits(l *lane) error {
-	have := l.driver.State.Have
-	for _, other := range s.lanes {
-		o := other.driver.State.Have
-		switch {
-		case other == l || o.First == 0 || have.First == 0:
+// fits returns an error where a keeper that has joined has not another part of the
+// same series than the other keepers that have.
+func (s *Series) fits(k *keeper) error {
+	have := k.Status().Driver.State.Have
+	for i, other := range s.supply.Status() {
+		switch o := other.Driver.State.Have; {
+		case s.keepers[i] == k || o.First == 0 || have.First == 0:
 		case o.ID != have.ID:
 			return &store.ForgotError{Store: "series " + s.name, What: "two of its stores have records of different series"}
 		case o.Offset == have.Offset:
@@ -204,12 +213,10 @@ func sameOffset(name string, offset int64) error {
 	return &MismatchError{name, "offsets", fmt.Sprintf("%d on two stores", offset), "different ones; was one store given twice?"}
 }
 
-// id is the series' id, once a lane has read it.
+// id is the series' id, once a keeper has read it.
 func (s *Series) id() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range s.lanes {
-		if id := l.driver.State.Have.ID; id != "" {
+	for _, now := range s.supply.Status() {
+		if id := now.Driver.State.Have.ID; id != "" {
 			return id
 		}
 	}

@@ -14,8 +14,8 @@
 // before any number of the block is issued. Numbers of one process increase; those of
 // several processes interleave by blocks, unless the series is Strict. A process that is
 // killed loses the numbers that it had in hand, at most Options.MaxUnused, so there are gaps.
-// Package internal/block decides, and says why nothing repeats; this package performs what
-// it asks.
+// Package internal/block decides what is asked of the store, and internal/supply hands numbers
+// to calls; they say why nothing repeats. This package gives them clocks, stores and goroutines.
 package sequence
 
 import (
@@ -24,12 +24,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
-	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/internal/supply"
 )
 
 // A Series issues the numbers of a named series. It is a [firn.Source]; all its
@@ -40,56 +39,16 @@ import (
 // do over all processes: a call that begins after another has returned, anywhere,
 // gets a larger number.
 type Series struct {
-	// first is the run that Next tries; with several stores one without numbers.
-	first atomic.Pointer[run]
-
+	supply  supply.Supply
 	name    string
 	options Options
-	lanes   []*lane
+	keepers []*keeper
 	epoch   time.Time // when boot time was 0
 	stop    context.CancelFunc
-	done    sync.WaitGroup // the lanes' keepers
-
-	mu     sync.Mutex // of all that is not a number in a run; guards the rest
-	queue  []*waiter  // calls that wait for numbers, longest first
-	waits  int64      // calls that have waited so far
-	turn   int        // the store to draw from next, of several
-	closed bool
+	done    sync.WaitGroup // the keepers
 }
 
 var _ firn.Source = (*Series)(nil)
-
-// A run is consecutive numbers that one grant gave.
-type run struct {
-	_     [64]byte
-	taken atomic.Uint64 // how many were taken; more than there are where callers were refused
-	_     [56]byte
-
-	// Read by every call, written a few times.
-	lane   *lane
-	limit  atomic.Uint64 // so many may be taken without looking at anything else; 0 once closed
-	base   int64         // number before the first
-	stride int64
-	count  uint64
-	_      [24]byte
-}
-
-// id is the ith number, from 1 on.
-func (r *run) id(i uint64) firn.ID { return firn.ID(r.base + int64(i)*r.stride) }
-
-// A waiter is a call that waits for numbers.
-type waiter struct {
-	n      int  // how many are wanted; 0: it has them
-	whole  bool // in one range
-	asked  set  // lanes whose request under way is for them, too
-	denied set  // lanes that had none for it
-	got    []firn.Range
-	err    error
-	done   chan struct{} // closed when n is 0 or err is set
-}
-
-// A set is of lanes: a bit for each, by its place.
-type set uint64
 
 // Next returns the next number. Where those in hand are used up it waits for the
 // store, or for ctx.
@@ -99,23 +58,17 @@ type set uint64
 // forgotten and [*store.OtherStoreError] once another one has answered (both final), [*LossyError], [*store.FormatError], [firn.ErrClosed] after Close,
 // and ctx's.
 func (s *Series) Next(ctx context.Context) (firn.ID, error) {
-	// The number is taken first and compared after, on its own value. So what is
-	// closed or forgotten stays so however long this goroutine pauses here.
-	r := s.first.Load()
-	i := r.taken.Add(1)
-	if i <= r.limit.Load() {
-		return r.id(i), nil
+	t := s.supply.Draw()
+	if t.Valid() {
+		return t.ID(), nil
 	}
-	return s.next(ctx, r, i)
+	return s.next(ctx, t)
 }
 
-// next is Next where i, a number of r that was taken, is beyond its limit.
-func (s *Series) next(ctx context.Context, r *run, i uint64) (firn.ID, error) {
-	s.mu.Lock()
-	if !s.closed && i <= r.count && r.lane.failed == nil {
-		r.lane.call()
-		s.mu.Unlock()
-		return r.id(i), nil
+// next is Next where the number that was taken is beyond its run's limit.
+func (s *Series) next(ctx context.Context, t supply.Ticket) (firn.ID, error) {
+	if s.supply.Late(t) {
+		return t.ID(), nil
 	}
 	ranges, err := s.take(ctx, 1, false)
 	if err != nil {
@@ -130,20 +83,8 @@ func (s *Series) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, e
 	if n <= 0 {
 		return dst, nil
 	}
-	if r, end := s.first.Load().takeAll(n); end > 0 {
-		// They are taken first and compared after, as in Next.
-		begin := end - uint64(n)
-		if end <= r.limit.Load() {
-			return r.append(slices.Grow(dst, n), begin, end), nil
-		}
-		s.mu.Lock()
-		if !s.closed && r.lane.failed == nil {
-			r.lane.call()
-			s.mu.Unlock()
-			return r.append(slices.Grow(dst, n), begin, end), nil
-		}
-	} else {
-		s.mu.Lock()
+	if t, ok := s.supply.DrawAll(n); ok && (t.Valid() || s.supply.Late(t)) {
+		return appendRange(slices.Grow(dst, n), t.Range(n)), nil
 	}
 	ranges, err := s.take(ctx, n, false)
 	if err != nil {
@@ -151,35 +92,15 @@ func (s *Series) Append(ctx context.Context, dst []firn.ID, n int) ([]firn.ID, e
 	}
 	dst = slices.Grow(dst, n)
 	for _, g := range ranges {
-		dst = appendRange(dst, g.First, g.Count, g.Step)
+		dst = appendRange(dst, g)
 	}
 	return dst, nil
 }
 
-// takeAll takes n numbers of the run, if it has as many. It returns how many are taken
-// then, these being the last of them; 0: none was.
-func (r *run) takeAll(n int) (*run, uint64) {
-	for {
-		taken := r.taken.Load()
-		end := taken + uint64(n)
-		if end > r.count {
-			return r, 0
-		}
-		if r.taken.CompareAndSwap(taken, end) {
-			return r, end
-		}
-	}
-}
-
-// append appends the numbers above begin up to end.
-func (r *run) append(dst []firn.ID, begin, end uint64) []firn.ID {
-	return appendRange(dst, r.id(begin+1), int(end-begin), r.stride)
-}
-
-func appendRange(dst []firn.ID, first firn.ID, n int, step int64) []firn.ID {
-	for range n {
-		dst = append(dst, first)
-		first += firn.ID(step)
+func appendRange(dst []firn.ID, g firn.Range) []firn.ID {
+	for range g.Count {
+		dst = append(dst, g.First)
+		g.First += firn.ID(g.Step)
 	}
 	return dst
 }
@@ -192,7 +113,6 @@ func (s *Series) Reserve(ctx context.Context, n int) (firn.Range, error) {
 	if n < 1 || n > block.MaxCache {
 		return firn.Range{}, &OptionError{"n", fmt.Sprintf("n %d: a range has 1 to %d numbers", n, block.MaxCache)}
 	}
-	s.mu.Lock()
 	ranges, err := s.take(ctx, n, true)
 	if err != nil {
 		return firn.Range{}, err
@@ -200,147 +120,24 @@ func (s *Series) Reserve(ctx context.Context, n int) (firn.Range, error) {
 	return ranges[0], nil
 }
 
-// take takes n numbers from what is in hand, or waits for them. It is called
-// with s.mu held, and returns without it. With an error it has taken none.
+// take takes n numbers from what is in hand, or waits for them. With an error it has taken
+// none.
 func (s *Series) take(ctx context.Context, n int, whole bool) ([]firn.Range, error) {
-	if err := s.refusal(n); err != nil {
-		s.mu.Unlock()
-		return nil, err
-	}
-	w := &waiter{n: n, whole: whole, done: make(chan struct{})}
-	// Whoever waits wants more than is in hand. The store is asked for all of it, so
-	// that calls for less, which are served meanwhile, never keep it waiting.
-	s.serveInHand(w)
-	s.rearm()
-	if w.n == 0 {
-		s.mu.Unlock()
-		return w.got, nil
-	}
-	s.queue = append(s.queue, w)
-	s.waits++
-	for _, l := range s.lanes {
-		l.wake()
-	}
-	s.mu.Unlock()
-
-	t := time.NewTimer(s.options.Wait)
-	defer t.Stop()
-	var err error
-	select {
-	case <-w.done:
-		return w.got, w.err
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-t.C:
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.Index(s.queue, w)
-	if i < 0 { // served, or refused, at the last moment
-		return w.got, w.err
-	}
-	s.queue = slices.Delete(s.queue, i, i+1)
-	if err == nil {
-		err = &OutageError{Name: s.name, Want: n, Left: s.left(), Wait: s.options.Wait, Err: s.trouble()}
-	}
-	return nil, err
-}
-
-// trouble is what came of the last request to a store that does not answer.
-func (s *Series) trouble() error {
-	for _, l := range s.lanes {
-		if l.failed == nil && l.driver.State.Err != nil {
-			return l.driver.State.Err
+	done := make(chan struct{})
+	c := &supply.Call{N: n, Whole: whole, Done: func() { close(done) }}
+	if !s.supply.Take(c) {
+		t := time.NewTimer(s.options.Wait)
+		defer t.Stop()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			s.supply.GiveUp(c, ctx.Err())
+		case <-t.C:
+			s.supply.GiveUp(c, nil)
 		}
 	}
-	return nil
-}
-
-// refusal is why no call for n numbers is served now; nil if some may be. It is called with
-// s.mu held.
-func (s *Series) refusal(n int) error {
-	if s.closed {
-		return firn.ErrClosed
-	}
-	var failed, away error
-	for _, l := range s.lanes {
-		d := &l.driver
-		out := time.Since(d.Away)
-		switch {
-		case l.failed != nil:
-			failed = l.failed
-		case d.Away.IsZero() || out < s.options.Wait && !errors.Is(d.State.Err, store.ErrDenied) || l.left() > 0:
-			return nil
-		default:
-			away = &OutageError{Name: s.name, Want: n, Wait: out, Err: d.State.Err}
-		}
-	}
-	if away != nil {
-		return away
-	}
-	return failed
-}
-
-// serveInHand gives w all that it wants of the numbers in hand, beginning at the
-// next store; or nothing, if there are fewer. Rearm is to be called after.
-func (s *Series) serveInHand(w *waiter) {
-	s.turn++
-	var runs []*run
-	for i := range s.lanes {
-		if l := s.lanes[(s.turn+i)%len(s.lanes)]; l.failed == nil {
-			runs = append(append(runs, l.now), l.spare...)
-		}
-	}
-	w.takeFrom(runs)
-}
-
-// rearm is called once numbers in hand were taken: runs that are used up are replaced,
-// and the next blocks asked for where they are due.
-func (s *Series) rearm() {
-	for _, l := range s.lanes {
-		if l.failed != nil {
-			continue
-		}
-		if l.arm(); l.left() <= l.driver.Low() {
-			l.wake()
-		}
-	}
-}
-
-// left is how many numbers are in hand, of all stores.
-func (s *Series) left() (n int64) {
-	for _, l := range s.lanes {
-		if l.failed == nil {
-			n += l.left()
-		}
-	}
-	return n
-}
-
-// refuse ends the calls that wait for what no store grants until somebody gives this user a
-// right. The lanes go on asking, so numbers come again once somebody does.
-func (s *Series) refuse() {
-	s.queue = slices.DeleteFunc(s.queue, func(w *waiter) bool {
-		if w.err = s.refusal(w.n); w.err == nil {
-			return false
-		}
-		close(w.done)
-		return true
-	})
-}
-
-// fail ends every call that waits for lanes of which none is left.
-func (s *Series) fail(err error) {
-	s.queue = slices.DeleteFunc(s.queue, func(w *waiter) bool {
-		for _, l := range s.lanes {
-			if !s.closed && l.failed == nil && w.denied&l.place == 0 {
-				return false
-			}
-		}
-		w.err = err
-		close(w.done)
-		return true
-	})
+	ranges, err := c.Result()
+	return ranges, explain(s.name, err)
 }
 
 // Abandon stops issuing what a store has granted, and asks that store for nothing more: for
@@ -348,33 +145,19 @@ func (s *Series) fail(err error) {
 // one. Err is what calls return when the series has no other store. The place is that of
 // the store in what the series was opened with; of [Open] it is 0. Abandon is final, may be
 // called more than once, and waits for nothing.
-func (s *Series) Abandon(place int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.lanes[place].fail(err)
-	}
-}
+func (s *Series) Abandon(place int, err error) { s.keepers[place].Abandon(err) }
 
 // Close stops issuing for good and hands back what is left of the last block,
 // if nobody was granted one since. It waits for the store, at most 5 s. An error
 // says that this process may have left a gap that it need not have. Close may be
 // called more than once.
 func (s *Series) Close() error {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		for _, l := range s.lanes {
-			l.shut()
-		}
-		s.fail(firn.ErrClosed)
-	}
-	s.mu.Unlock()
+	s.supply.Close()
 	s.stop()
 	s.done.Wait()
 	var errs []error
-	for _, l := range s.lanes {
-		errs = append(errs, l.ended)
+	for _, k := range s.keepers {
+		errs = append(errs, k.ended)
 	}
 	return errors.Join(errs...)
 }

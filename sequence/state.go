@@ -6,6 +6,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/supply"
 	"github.com/firn-id/firn/store"
 )
 
@@ -46,30 +47,28 @@ func (s *Series) State() State {
 
 // States returns where the series stands with each of its stores.
 func (s *Series) States() []State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]State, len(s.lanes))
-	for i, l := range s.lanes {
-		all[i] = l.stateNow()
+	var all []State
+	for _, now := range s.supply.Status() {
+		all = append(all, s.state(now))
 	}
 	return all
 }
 
-func (l *lane) stateNow() State {
-	d := &l.driver
+func (s *Series) state(now supply.Status) State {
+	d := &now.Driver
 	m := &d.State
 	st := State{
-		Name: l.series.name, Durability: m.Durability, Strict: m.Have.Strict,
+		Name: s.name, Durability: m.Durability, Strict: m.Have.Strict,
 		Lossy:   !m.Durability.Durable,
 		Granted: firn.ID(max(m.Have.Granted, 0)), Max: firn.ID(m.Have.Max),
-		Cache: d.Pace().Step(), Rate: d.Pace().Rate(l.series.clocks().Boot, l.issued()),
-		Left: l.left(), Waits: l.series.waits, Issued: l.issued(), Wasted: m.Doubtful + l.thrown,
-		Degraded: m.Fails > 0, Away: d.Away, Err: explain(l.series.name, m.Err),
+		Cache: d.Pace().Step(), Rate: d.Pace().Rate(s.clocks().Boot, now.Issued),
+		Left: now.Left, Waits: now.Waits, Issued: now.Issued, Wasted: m.Doubtful + now.Thrown,
+		Degraded: m.Fails > 0, Away: d.Away, Err: explain(s.name, m.Err),
 	}
-	if l.failed != nil {
-		st.Left, st.Err = 0, l.failed
+	if now.Failed != nil {
+		st.Left, st.Err = 0, explain(s.name, now.Failed)
 	} else if no := (*block.Refusal)(nil); st.Err == nil && (!errors.As(d.Refused, &no) || no.Why != block.Ended || m.Have.Left() == 0) {
-		st.Err = explain(l.series.name, d.Refused) // where too many numbers were asked for, a call for fewer is served
+		st.Err = explain(s.name, d.Refused) // where too many numbers were asked for, a call for fewer is served
 	}
 	if st.Rate > 0 {
 		st.Lasts = time.Duration(min(float64(st.Left)/st.Rate, 1e9) * float64(time.Second))

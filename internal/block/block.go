@@ -72,8 +72,8 @@ type Now struct {
 // An Event is a wish of the caller's, or what came of the last action.
 type Event interface{ event() }
 
-// Events. Take, Look and Stop come when nothing is under way, and Stop also instead of the
-// Answer to a Sleep; Forgot comes at any time.
+// Events. Take, Look and Stop come when nothing is under way. Stop also comes instead of the
+// Answer to a Sleep, or to a request that was not sent.
 type (
 	// Take asks for Need numbers and, where there are as many, Ahead more; for
 	// none where there are not even Least. With Need 0 and Ahead 0 it only reads
@@ -85,8 +85,6 @@ type (
 	// Stop ends it: nothing that was granted can be issued any more, and the
 	// highest number that was is Used; 0 if none.
 	Stop struct{ Used int64 }
-	// Forgot says that the store has forgotten what it acknowledged.
-	Forgot struct{ Err error }
 	// Answer is what came of the action under way. With an error other than
 	// [store.ErrConflict] a Put may be carried out, now or later. That of a Sleep, which may
 	// be ended early, is the zero Answer.
@@ -96,7 +94,6 @@ type (
 func (Take) event()   {}
 func (Look) event()   {}
 func (Stop) event()   {}
-func (Forgot) event() {}
 func (Answer) event() {}
 
 // A Purpose is what an action is for, and so what its answer means.
@@ -199,8 +196,6 @@ func (s State) step(r *Rules, now Now, e Event) (State, Action) {
 	case Stop:
 		s.stop = &e
 		return s.next(r)
-	case Forgot:
-		return s.end(e.Err)
 	case Answer:
 		return s.answered(r, now, e)
 	}
@@ -276,8 +271,6 @@ func (s State) next(r *Rules) (State, Action) {
 		return s.handBack(r)
 	}
 	switch s.goal {
-	case ToRest:
-		return s, Action{Err: s.Err}
 	case ToProve, ToHeed:
 		return s, ask(s.goal)
 	default:

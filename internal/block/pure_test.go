@@ -13,10 +13,20 @@ import (
 // What decides about numbers is pure: given the same state, time and event it
 // decides the same, so that it can be simulated.
 func TestBlockIsPure(t *testing.T) {
-	allowed := []string{"encoding/json", "errors", "fmt", "math", "math/rand/v2", "time", "github.com/firn-id/firn/internal/record", "github.com/firn-id/firn/store"}
+	pure(t, "*.go", "encoding/json", "errors", "fmt", "math", "math/rand/v2", "time", "github.com/firn-id/firn/internal/record", "github.com/firn-id/firn/store")
+}
+
+// So is what hands numbers to calls, but for the lock that keeps them apart.
+func TestSupplyIsPure(t *testing.T) {
+	pure(t, "../supply/*.go", "errors", "fmt", "slices", "sync", "sync/atomic", "time", "github.com/firn-id/firn",
+		"github.com/firn-id/firn/internal/block", "github.com/firn-id/firn/internal/record", "github.com/firn-id/firn/store")
+}
+
+func pure(t *testing.T, files string, allowed ...string) {
+	t.Helper()
 	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 	random := []string{"NewChaCha8", "ChaCha8"}
-	paths, err := filepath.Glob("*.go")
+	paths, err := filepath.Glob(files)
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no Go files (%v)", err)
 	}

@@ -79,10 +79,8 @@ func (s State) acknowledged(r *Rules, now Now, v store.Version) (State, Action) 
 	switch {
 	case s.stop != nil:
 		return s.handBack(r)
-	case begun && s.take.Need+s.take.Ahead == 0:
-		return s.done(Grant{}, nil)
-	case begun:
-		return s.put(r, now)
+	case begun: // it is read as any other
+		return s.next(r)
 	case s.Have.Instance != "", !s.Durability.Durable, now.Boot-s.promised >= again:
 		s.goal = ToProve
 		return s, ask(ToProve)

@@ -4,6 +4,9 @@ const (
 	own        = "internal/block/own.go"
 	readBlock  = "internal/block/read.go"
 	writeBlock = "internal/block/write.go"
+	runs       = "internal/supply/run.go"
+	lanes      = "internal/supply/lane.go"
+	calls      = "internal/supply/supply.go"
 )
 
 // That a hand-back is not tried again is not among them: a second one is refused by the version of the
@@ -15,12 +18,29 @@ var counters = []Mutant{
 	{Name: "a run of own spans goes across those of others", File: own, Old: "o.mine != \"\" && o.run.Key == s.Key && o.run.To == s.Above", New: "o.mine != \"\" && o.run.Key == s.Key"},
 	{Name: "how far numbers were granted is not kept when they are handed back", File: writeBlock, Old: "s.want.Granted, s.want.Reached = to, max(s.Have.Reached, top)", New: "s.want.Granted, s.want.Reached = to, s.Have.Reached\n\t_ = top"},
 	{Name: "fewer writes than known pass", File: readBlock, Old: "case rec.Writes < was.Writes, rec.Writes == was.Writes && v != s.version:", New: "case false:", With: "a record with less than was granted passes"},
-	{Name: "a record with less than was granted passes", File: readBlock, Old: "case granted && rec.Granted < top:", New: "case granted && rec.Granted < top-1<<40:"},
+	{Name: "a record with less than was granted passes", File: readBlock, Old: "case granted && rec.Granted < top:", New: "case granted && rec.Granted < top-1<<40:", Like: "the instance is not looked at"},
 	{Name: "another series' record passes", File: readBlock, Old: "	case rec.ID != was.ID:\n		return \"its record is another series'\"\n", New: ""},
 	{Name: "the store's instance is not asked after the acknowledgement", File: writeBlock, Old: "case s.Have.Instance != \"\", !s.Durability.Durable, now.Boot-s.promised >= again:", New: "case now.Boot-s.promised >= again:"},
 	{Name: "numbers are granted by another instance of the store", File: readBlock, Old: "case r.ID == \"\" || was == p.Instance:", New: "case r.ID == \"\" || was != \"\":"},
 	{Name: "a grant begins one stride low", File: writeBlock, Old: "Grant{First: s.span.Above + stride,", New: "Grant{First: s.span.Above,"},
-	{Name: "a write in doubt is forgotten", File: own, Old: "	if tried != \"\" {\n		o.doubt", New: "	if false {\n		o.doubt"},
+	{Name: "a write in doubt is forgotten", File: own, Old: "	if tried != \"\" {\n		o.doubt", New: "	if false {\n		o.doubt", Package: "./sequence", Tests: "TestUnknownOutcome"},
+}
+
+var supply = []Mutant{
+	{Name: "a number is used though it was taken after the close", File: runs, Old: "return t.end <= t.run.limit.Load()", New: "return t.end <= t.run.count"},
+	{Name: "a number beyond the limit is used after the close", File: runs, Old: "if s.closed || t.end > t.run.count ||", New: "if t.end > t.run.count ||"},
+	{Name: "a number beyond the limit is used after the lane has failed", File: runs, Old: " || t.run.lane.failed != nil {", New: " {"},
+	{Name: "what is in hand outlives a failure", File: lanes, Old: "		r.limit.Store(0)\n", New: "		_ = r\n"},
+	{Name: "a lane that has failed serves calls", File: calls, Old: "(s.turn+i)%len(s.lanes)]; l.failed == nil {", New: "(s.turn+i)%len(s.lanes)]; true {"},
+	{Name: "a series that is closed serves calls", File: calls, Old: "	if s.closed {\n		return firn.ErrClosed", New: "	if false {\n		return firn.ErrClosed"},
+	{Name: "the last number that was taken is handed back", File: lanes, Old: "			used = max(used, r.id(taken))", New: "			used = max(used, r.id(taken-1))"},
+	{Name: "a block that was used up is handed back with the next", File: lanes, Old: "			l.used = max(l.used, l.now.id(l.now.count))", New: "			l.used = max(l.used, 0)"},
+	{Name: "what a strict series has given to calls is handed back", File: lanes, Old: "			l.used = max(l.used, r.id(taken))", New: "			l.used = max(l.used, 0)"},
+	{Name: "a strict grant is given to a call that came after the request", File: lanes, Old: "		case c.asked&l.place != 0:\n			c.takeFrom", New: "		default:\n			c.takeFrom"},
+	{Name: "a strict series keeps what a grant has left", File: lanes, Old: "	if !strict {\n		l.spare", New: "	if true {\n		l.spare"},
+	{Name: "a call takes what there is, and not all or none", File: runs, Old: "if !r.give(c, c.want-others) {", New: "if !r.give(c, 0) {"},
+	{Name: "a range is taken from two runs", File: runs, Old: "if r.give(c, c.want); c.want == 0 {", New: "if r.give(c, 0); c.want == 0 {"},
+	{Name: "a call that was served at the last moment is given up", File: calls, Old: "	if i < 0 {\n		return", New: "	if i < 0 {\n		c.err = cause\n		return"},
 }
 
 var generator = []Mutant{

@@ -2,8 +2,9 @@ package mutants
 
 import "slices"
 
-// All are the mutants: of the lease, of counters, of documents, of the generator.
-var All = slices.Concat(lease, counters, documents, generator)
+// All are the mutants: of the lease, of counters and who hands out their numbers, of documents, of
+// the generator.
+var All = slices.Concat(lease, counters, supply, documents, generator)
 
 const (
 	seek    = "internal/term/seek.go"

@@ -37,7 +37,7 @@ var arrows = []rule{
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
 	// A lease is of a pool, whose name, default and errors package pool declares.
 	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "pool"}},
-	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/nearest"}},
+	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record"}},
 	{pkg: "plan", ours: []string{"."}},
 	{pkg: "inspect", ours: []string{"."}},
@@ -127,6 +127,7 @@ var arrows = []rule{
 	{pkg: "internal/opening", ours: []string{".", "store", "internal/term", "pool"}},
 	{pkg: "internal/dated", ours: []string{".", "store", "internal/block", "internal/record"}},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
+	{pkg: "internal/supply", ours: []string{".", "store", "internal/block", "internal/record"}},
 	{pkg: "internal/phrase"},
 	{pkg: "internal/ui", ours: []string{"internal/phrase"}, third: []string{"golang.org/x/term"}},
 	{pkg: "internal/leash", third: []string{"golang.org/x/sys/"}},

@@ -21,11 +21,11 @@ type checker struct {
 	grants map[string]*grant      // by owner
 	full   []string               // when none was free
 
-	numbers   map[int64]string // by whom each was drawn
-	highest   int64            // number that was ever granted
-	drawnMost int64            // the highest of those that were drawn
-	lost      int64            // how many of those the store has forgotten
-	papers    papers           // of documents
+	numbers   map[int64]string     // by whom each was drawn
+	highest   [len(counters)]int64 // number of each lane that was ever granted
+	drawnMost int64                // the highest of those that were drawn
+	lost      [len(counters)]int64 // how many of those the store has forgotten
+	papers    papers               // of documents
 }
 
 // A spot is what must not be issued by two generators.
@@ -145,8 +145,8 @@ func (c *checker) named(g *generator, id firn.ID) {
 // put: the store has carried out a write.
 func (c *checker) put(by *process, key string, old, now *stored) {
 	w := c.w
-	if key == keyCounter {
-		c.counted(by, old, now)
+	if lane := counterOf(key); lane >= 0 {
+		c.counted(by, lane, old, now)
 		return
 	}
 	if w.documents {

@@ -75,7 +75,7 @@ func (r *stored) intact() *stored {
 // an operator puts it back.
 func (w *world) uncount() {
 	s := w.store
-	was := s.records[keyCounter]
+	was := s.records[counters[0]]
 	if was == nil || was.whole != nil || !ours(was.counter) || w.chance(0.5) {
 		return
 	}
@@ -83,12 +83,12 @@ func (w *world) uncount() {
 	w.forgot = true
 	if w.chance(0.5) {
 		w.logf("the counter's record is removed")
-		s.remove(keyCounter)
+		s.remove(counters[0])
 	} else {
 		w.logf("the counter's record is another series'")
 		n := int64(w.total.Faults[uncounted]) // its numbers are its own
-		other := block.Record{ID: fmt.Sprint("other", n), First: n << 40, Max: math.MaxInt64, Step: was.counter.Step, Store: s.identity}
-		s.write(keyCounter, other.New().Encode(), w.newVersion())
+		other := block.Record{ID: fmt.Sprint("other", n), First: n * foreignSeries, Max: math.MaxInt64, Step: was.counter.Step, Store: s.identity}
+		s.write(counters[0], other.New().Encode(), w.newVersion())
 	}
 	w.after(w.span(), func() { w.recount(was.counter) })
 }
@@ -96,22 +96,11 @@ func (w *world) uncount() {
 // recount is an operator who puts the counter's record back, above all that was granted.
 func (w *world) recount(r block.Record) {
 	s := w.store
-	now := s.records[keyCounter]
+	now := s.records[counters[0]]
 	switch {
 	case now == nil:
-		w.write(s, keyCounter, r.Raised(w.check.highest).Encode(), "")
+		w.write(s, counters[0], r.Raised(w.check.highest[0]).Encode(), "")
 	case !ours(now.counter):
-		w.write(s, keyCounter, r.Raised(w.check.highest).Encode(), now.version)
-	}
-}
-
-// noticed: who knows a counter draws no numbers once its record is gone or another series'.
-func (c *checker) noticed(d *drawer, knew string, refused bool) {
-	switch {
-	case knew == "" || d.State.Over:
-	case refused:
-		c.w.fail(unnoticed, "p%d: does not notice that its counter's record is gone", d.id)
-	case d.State.Have.ID != knew:
-		c.w.fail(unnoticed, "p%d: does not notice that its counter's record is another series'", d.id)
+		w.write(s, counters[0], r.Raised(w.check.highest[0]).Encode(), now.version)
 	}
 }

@@ -31,6 +31,8 @@ type faults struct {
 	denies  bool // a process has no right to the store for a while
 	damages bool // a record cannot be read for a while
 	uncount bool // the counter's record is removed, or another series' is in its place
+	caches  bool // an operator changes the counter's cache
+	settles bool // a store that forgets becomes one that does not
 	choices bool // some want a fresh worker, or a certain one
 
 	dates    bool // the store's clock is set over midnight, to and fro
@@ -132,6 +134,8 @@ func (w *world) strike() {
 		{f.uncount, w.uncount},
 		{f.dates, w.date},
 		{f.undefine, w.undefine},
+		{f.caches, w.recache},
+		{f.settles, w.settle},
 		{f.denies, func() {
 			w.total.Faults[denial]++
 			p.denied = w.now + w.span()
@@ -187,6 +191,10 @@ func (w *world) cut(p *process) {
 		return
 	}
 	w.total.Faults[cutOff]++
+	if p.drawer != nil && w.lanes > 1 && w.chance(0.7) {
+		p.drawer.apart[w.rng.IntN(w.lanes)] = w.now + w.span()
+		return
+	}
 	p.apart = w.now + w.span()
 	w.logf("p%d is cut off for %s", p.id, p.apart-w.now)
 }
@@ -235,14 +243,15 @@ func (w *world) shortSpan() time.Duration {
 // follow lets a fault strike just when the store has done something: that is
 // when it hurts.
 func (w *world) follow(p *process, rq request, r reply) {
-	if rq.kind != put || r.err != nil || !w.known || w.calm {
+	if !rq.kind.writes() || r.err != nil || !w.known || w.calm {
 		return
 	}
 	often := 0.08
 	if rq.taking {
 		often = 0.2
 	}
-	if _, _, ok := w.poolOf(rq.key); !ok && rq.key != keyCounter && !strings.HasPrefix(rq.key, keySeries) || !w.chance(often) {
+	_, _, ours := w.poolOf(rq.key)
+	if ours = ours || counterOf(rq.key) >= 0 || strings.HasPrefix(rq.key, keySeries); !ours || !w.chance(often) {
 		return
 	}
 	life, n := p.life, len(w.store.log)
@@ -286,6 +295,9 @@ func (w *world) follow(p *process, rq request, r reply) {
 // clock. Nobody is told.
 func (w *world) failOver(to int) {
 	s := w.store
+	if s.settled {
+		return
+	}
 	if w.kind == shifting {
 		if !s.marked() || w.cutOff { // an operator repairs what the store is now
 			return
@@ -299,6 +311,12 @@ func (w *world) failOver(to int) {
 	s.instance++
 	if w.series {
 		w.after(w.upTo(2*time.Second), func() { w.repairCounter(w.store) })
+		if !w.leases && s.identity != "" && w.mutant.name == "" && w.chance(0.2) { // it is another server
+			s.identity += "'"
+		}
+		if w.faults.caches && w.chance(0.5) {
+			w.recache()
+		}
 	}
 	if w.documents {
 		if s.identity != "" && !w.leases && w.chance(0.1) { // it has another name there
@@ -320,6 +338,15 @@ func (w *world) shift() {
 	w.total.Faults[shifted]++
 	w.store.async = !w.store.async
 	w.logf("the store can forget: %v", w.store.async)
+}
+
+// settle: a store that forgets gets a disk that does not.
+func (w *world) settle() {
+	if w.chance(0.3) {
+		w.total.Faults[shifted]++
+		w.store.settled = true
+		w.logf("the store cannot forget any more")
+	}
 }
 
 // drop: all that the store has is gone, and nobody knows.
@@ -363,6 +390,9 @@ func (w *world) calmDown() {
 	}
 	for _, p := range w.procs {
 		p.apart, p.denied = 0, 0
+		if p.drawer != nil {
+			clear(p.drawer.apart[:])
+		}
 		if p.paused {
 			p.resume()
 		}

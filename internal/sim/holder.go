@@ -61,7 +61,7 @@ func newHolder(p *process) *holder {
 	switch {
 	case w.unequal && w.chance(0.5):
 		h.rules.Outage = max(w.rules.Outage/4, time.Second)
-	case (w.kind.lossy() || w.rules.Outage == term.OutageDurable) && w.chance(0.2):
+	case (w.kind.lossy() && w.kind != shifting || w.rules.Outage == term.OutageDurable) && w.chance(0.2):
 		h.rules.Outage = 0 // as long as the pool allows
 	}
 	switch {

@@ -57,12 +57,11 @@ type mutant struct {
 	told func(*clerk, dated.Action, record.Answer) record.Answer
 
 	// Of a counter.
-	heard     func(*drawer, block.Answer) block.Answer // what the machine is told
-	put       func(*drawer, block.Action) block.Action // what is written
-	unacked   bool                                     // numbers are used before they are acknowledged
-	openBack  bool                                     // numbers are used after they were handed back
-	unraised  bool                                     // a restored store is not raised
-	unreached bool                                     // what was handed back is not thought of when it is
+	heard     func(*lane, block.Answer) block.Answer // what the machine is told
+	put       func(*lane, block.Action) block.Action // what is written
+	unacked   bool                                   // what calls return was used before
+	unraised  bool                                   // a restored store is not raised
+	unreached bool                                   // what was handed back is not thought of when it is
 }
 
 // draw draws schedules that give a mutant opportunity: few workers, much going on.

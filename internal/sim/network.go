@@ -14,8 +14,11 @@ const (
 	get kind = iota
 	list
 	put
+	update
 	promise
 )
+
+func (k kind) writes() bool { return k == put || k == update }
 
 // A request is one of a process's.
 type request struct {
@@ -23,8 +26,9 @@ type request struct {
 	key     string // or prefix of a list
 	value   []byte
 	cond    store.Condition
-	version store.Version // of a put: it is known to the sender, whatever comes of it
-	taking  bool          // it takes a worker
+	version store.Version                      // of a put: it is known to the sender, whatever comes of it
+	taking  bool                               // it takes a worker
+	change  func(store.Record) ([]byte, error) // of an update: what replaces the record, called once or not at all
 }
 
 // A reply is what the sender is told: the truth, or an error that says nothing.
@@ -48,7 +52,7 @@ var (
 // or "unknown". It returns the version of a put.
 func (w *world) send(p *process, rq request, patience time.Duration, deliver func(reply)) store.Version {
 	w.total.Requests++
-	if rq.kind == put {
+	if rq.kind.writes() {
 		rq.version = w.newVersion()
 	}
 	reset := func(after time.Duration) {
@@ -132,7 +136,7 @@ func (w *world) lost(k fault) bool {
 func (w *world) carry(p *process, rq request, after time.Duration, then func(reply)) {
 	life, st := p.life, p.store
 	w.after(after, func() {
-		if life != p.life && rq.kind == put {
+		if life != p.life && rq.kind.writes() {
 			w.total.Faults[posthumous]++
 		}
 		if p.denied > w.now {

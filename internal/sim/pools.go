@@ -187,7 +187,7 @@ func (w *world) twin() {
 				return // nothing tells a copy of it: a limit
 			}
 		}
-		if r := w.store.records[keyCounter]; r != nil && r.counter.Store == "" {
+		if r := w.store.records[counters[0]]; r != nil && r.counter.Store == "" {
 			return
 		}
 		w.total.Faults[twinned]++

@@ -163,7 +163,7 @@ func (p *process) resume() {
 		p.holder.gen.issue()
 	}
 	if p.drawer != nil && p.w.chance(0.5) {
-		p.drawer.draw()
+		p.drawer.call()
 	}
 	backlog, life := p.backlog, p.life
 	p.backlog = nil

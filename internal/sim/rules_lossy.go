@@ -100,63 +100,69 @@ func shorten(h *holder, _ time.Duration, e term.Event) time.Duration {
 
 var counterRules = []rule{
 	{"a block is used when its write was acknowledged, or found under its own version", []mutant{
-		{name: "numbers are used before they are acknowledged", in: counter, unacked: true, put: func(d *drawer, do block.Action) block.Action {
-			if n := d.put.Granted - d.State.Have.Granted; n > 0 {
-				stride := d.put.Stride()
-				d.hand = append(d.hand, &hand{Grant: block.Grant{First: d.State.Have.Granted + stride, Count: n / stride, Stride: stride}})
+		{name: "numbers are used before they are acknowledged", in: counter, unacked: true, put: func(l *lane, do block.Action) block.Action {
+			if do.For == block.ToGrant {
+				l.draw(l.State.Have.Granted, l.put.Granted)
 			}
 			return do
 		}},
-		{name: "a write of the counter is known by its value", in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
-			if d.doing.For != block.ToSettle || a.Err != nil {
+		{name: "a write of the counter is known by its value", in: counter, heard: func(l *lane, a block.Answer) block.Answer {
+			if l.doing.For != block.ToSettle || a.Err != nil {
 				return a
 			}
 			r, _ := block.Read(a.Record)
-			if d.put.ID != "" && r.Granted == d.put.Granted {
-				a.Record.Version = d.tried
+			if l.put.ID != "" && r.Granted == l.put.Granted {
+				a.Record.Version = l.tried
 			}
 			return a
 		}},
-		{name: "a conflict over the counter is taken for success", in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
-			if errors.Is(a.Err, store.ErrConflict) && !d.shut {
-				return block.Answer{Record: store.Record{Key: keyCounter, Version: "?"}}
+		{name: "a conflict over the counter is taken for success", in: counter, heard: func(l *lane, a block.Answer) block.Answer {
+			if errors.Is(a.Err, store.ErrConflict) && !l.shut {
+				return block.Answer{Record: store.Record{Key: counters[0], Version: "?"}}
 			}
 			return a
 		}},
 	}},
 	{"a tail is handed back after the series is closed for good", []mutant{
-		{name: "a tail is handed back while numbers are used", in: counter, openBack: true},
+		{name: "a tail is handed back while numbers are used", in: counter, put: func(l *lane, do block.Action) block.Action {
+			if do.For == block.ToHandBack {
+				l.draw(l.put.Granted, l.State.Have.Granted)
+			}
+			return do
+		}},
 	}},
 	{"a tail is handed back on the version of the own latest grant", []mutant{
 		{name: "a tail is handed back whoever has written since", in: counter, blind: func(s *memory, _ *process, _ string, value []byte, _ store.Condition) bool {
 			r, _ := block.Read(store.Record{Version: "?", Value: value})
-			return r.Granted < s.records[keyCounter].counter.Granted
+			return r.Granted < s.records[counters[0]].counter.Granted
 		}},
 	}},
 	{"a tail is handed back to the unbroken run of own blocks, and not below", []mutant{
-		{name: "a tail is handed back down to an older grant", in: counter, put: func(d *drawer, do block.Action) block.Action {
-			if d.shut && d.used > 0 && d.put.Granted < d.State.Have.Granted {
-				d.put.Granted = d.used
-				do.Value = d.put.Encode()
+		{name: "a tail is handed back down to an older grant", in: counter, put: func(l *lane, do block.Action) block.Action {
+			if l.shut && l.used > 0 && l.put.Granted < l.State.Have.Granted {
+				l.put.Granted = l.used
+				do.Value = l.put.Encode()
 			}
 			return do
 		}},
 	}},
 	{"a counter goes on under the instance that it was begun with, looked at after the write", []mutant{
-		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
-			a.Durability.Instance = d.State.Have.Instance
+		{name: "the instance is not looked at", kind: lossy, in: counter, heard: func(l *lane, a block.Answer) block.Answer {
+			if l.doing.For == block.ToProve || l.doing.For == block.ToLook {
+				a.Durability.Instance = l.State.Have.Instance
+			}
 			return a
 		}},
-		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(d *drawer, a block.Answer) block.Answer {
-			if d.doing.Op == record.Ask {
-				a.Durability = d.promised
+		{name: "the instance is looked at before the Put", kind: lossy, in: counter, heard: func(l *lane, a block.Answer) block.Answer {
+			if l.doing.For == block.ToProve {
+				a.Durability = l.promised
 			}
 			return a
 		}},
 	}},
 	{"a counter belongs to one store: a copy of that is refused", []mutant{
-		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(d *drawer, a block.Answer) block.Answer {
-			if d.doing.Op == record.Ask {
+		{name: "a copy of the counter's store is not told from it", in: counterTwinning, heard: func(l *lane, a block.Answer) block.Answer {
+			if l.doing.Op == record.Ask {
 				a.Durability.Identity = "store"
 			}
 			return a
@@ -166,4 +172,11 @@ var counterRules = []rule{
 		{name: "a restored counter is not raised", in: counterRestored, unraised: true},
 		{name: "a restored counter is raised from where a tail was handed back to", kind: lossy, in: quiet, scene: handBack, unreached: true},
 	}},
+}
+
+// draw issues the numbers above one and up to another, which no call has got.
+func (l *lane) draw(above, to int64) {
+	for n := above + l.put.Stride(); n <= to; n += l.put.Stride() {
+		l.w.check.drawn(l.drawer, l.place, n)
+	}
 }

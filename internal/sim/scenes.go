@@ -279,9 +279,7 @@ func handBack(w *world) {
 	n := len(w.store.log)
 	other.boot()
 	w.until(w.now + time.Second)
-	for len(other.drawer.hand) > 0 {
-		other.drawer.draw()
-	}
+	other.drawer.drain()
 	other.kill()
 	w.failOver(n)
 	p.resume()

@@ -33,6 +33,8 @@ type setup struct {
 	unequal  bool          // members want different outage budgets
 	fresh    bool          // every process wants a fresh worker
 	layout2  bool          // every other process has another layout
+	lanes    int           // of the counter, each with a store of its own
+	updates  bool          // the counter's store can read and write at once
 	begins   bool          // the first process that draws from the counter creates it
 	last     bool          // the layout ends half-way through
 	held     bool          // some processes hold workers for other programs
@@ -104,6 +106,9 @@ func anySetup(rng *rand.Rand) setup {
 		f.uncount = rng.IntN(3) == 0
 		s.begins = !f.uncount && rng.IntN(3) == 0
 	}
+	if s.series && !s.begins && !s.faults.uncount && rng.IntN(4) == 0 {
+		s.lanes = 2 + rng.IntN(2)
+	}
 	return s
 }
 
@@ -118,7 +123,8 @@ func (s *setup) counting(rng *rand.Rand) {
 	f.network, f.loss = true, pick(rng, 0.1, 0.2, 0.4)
 	f.kills, f.closes, f.clocks, f.drop, f.files, f.reboots, f.copies, f.disks, f.release = true, true, false, false, false, false, false, false, false
 	f.ranges, f.unpool, f.twins = false, false, s.named && !f.restore && rng.IntN(10) == 0
-	s.pools = 1
+	f.caches, f.settles = rng.IntN(3) == 0, s.kind.lossy() && rng.IntN(4) == 0
+	s.pools, s.updates = 1, !s.kind.lossy() && rng.IntN(3) == 0
 }
 
 func drawSetup(rng *rand.Rand, kind storeKind) setup {
@@ -131,7 +137,7 @@ func drawSetup(rng *rand.Rand, kind storeKind) setup {
 		r.Outage = pick(rng, time.Second, 3*time.Second, 6*time.Second)
 	}
 	s := setup{
-		kind: kind, rules: r, first: first, workers: workers, pools: 1, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
+		kind: kind, rules: r, first: first, workers: workers, pools: 1, lanes: 1, procs: pick(rng, 2, 2, 3, 3, 4, 4, 6, 8), founded: rng.Float64() < 0.9, known: rng.IntN(2) == 0,
 		fast:  pick(rng, 2*time.Millisecond, 20*time.Millisecond, 500*time.Millisecond),
 		lasts: pick(rng, 3*time.Second, 5*time.Second, 5*time.Second, 10*time.Second, 10*time.Second, 20*time.Second, 40*time.Second),
 		every: pick(rng, 300*time.Millisecond, time.Second, 4*time.Second),

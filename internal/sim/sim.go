@@ -1,6 +1,6 @@
 // Package sim is a deterministic simulation that looks for repeated ids and
-// numbers. The real code of internal/term, internal/holder, internal/block, internal/dated and the
-// generator runs under clocks that step, drift and stand still, on a store that delays,
+// numbers. The real code of internal/term, internal/holder, internal/block, internal/supply,
+// internal/dated and the generator runs under clocks that step, drift and stand still, on a store that delays,
 // loses, forgets, is restored and is made anew, in processes that are paused, killed,
 // started again and go on with a grant file. One goroutine at a time runs in a schedule;
 // a seed says everything of it.
@@ -12,8 +12,9 @@
 //
 //   - hosts have clocks, and processes read them;
 //   - a process has a holder, in which the loop of internal/holder runs as it does in
-//     package lease, a drawer, which draws from a counter, a clerk, which gives out the texts of
-//     documents, or several of these;
+//     package lease, a drawer, which calls for numbers of a series by the code that package
+//     sequence runs, a clerk, which gives out the texts of documents by that of package
+//     document, or several of these;
 //   - a network loses and delays what they ask of the one store;
 //   - faults strike, and an operator repairs what they leave;
 //   - a checker sees every write and every id, and judges the whole history.

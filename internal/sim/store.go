@@ -25,6 +25,7 @@ type memory struct {
 	instance int    // of a lossy one; another one answers when it has forgotten
 	async    bool   // a shifting one: it can forget now
 	firm     int    // a shifting one does not forget so many writes
+	settled  bool   // a lossy one: it does not forget any more
 	identity string // what it says of itself; empty: it cannot tell
 }
 
@@ -66,7 +67,7 @@ func newMemory(w *world) *memory {
 func (s *memory) found() {
 	w := s.w
 	if w.series && !w.begins {
-		s.write(keyCounter, w.newCounter(s).Encode(), w.newVersion())
+		s.foundCounters()
 	}
 	if w.documents && !w.begins {
 		w.newSeries(s)
@@ -94,7 +95,7 @@ func (s *memory) found() {
 func (s *memory) promise(p *process) store.Durability {
 	k := s.w.kind
 	return store.Durability{
-		Durable: k != lossy && k != lossyBlind && (k != shifting || !s.forgets(p)), Why: k.String(),
+		Durable: (k != lossy && k != lossyBlind || s.settled) && (k != shifting || !s.forgets(p)), Why: k.String(),
 		LocalClock: k == embedded, NoticesLoss: k == embedded,
 		Instance: "run " + strconv.Itoa(s.instance), Identity: s.identity,
 	}
@@ -149,6 +150,13 @@ func (s *memory) answer(by *process, rq request) (r reply) {
 		r.err = errReplaced
 		return r
 	}
+	if rq.kind == update {
+		now := s.get(rq.key)
+		rq.cond.Version = now.Version
+		if rq.value, r.err = rq.change(now); r.err != nil {
+			return r
+		}
+	}
 	r.rec, r.err = s.put(by, rq.key, rq.value, rq.cond, rq.version)
 	return r
 }
@@ -193,7 +201,7 @@ func (s *memory) put(by *process, key string, value []byte, cond store.Condition
 	if cond.Within != 0 && !now.IsZero() && !m.ignoreWithin && now.Sub(was.written) > cond.Within {
 		return store.Record{}, store.ErrConflict
 	}
-	if was != nil && was.whole != nil && (by != nil || key != keyCounter) { // the operator of the counter has a copy
+	if was != nil && was.whole != nil && (by != nil || counterOf(key) < 0) { // the operator of the counter has a copy
 		s.w.fail(misstep, "%s: somebody writes over a record that cannot be read", key)
 	}
 	marked := s.w.kind == shifting && s.marked()
@@ -223,7 +231,7 @@ func (s *memory) write(key string, value []byte, v store.Version) *stored {
 			w.logf("store: worker %d of %s is term %d %.4s to %d, ttl %d ms (version %s)", n, p.name, r.worker.Term, r.worker.Owner, r.worker.Horizon, r.worker.TTL, r.version)
 		}
 	} else {
-		if key == keyCounter {
+		if counterOf(key) >= 0 {
 			r.counter, err = block.Read(rec)
 		} else if w.documents {
 			err = r.read(key)
@@ -284,9 +292,7 @@ func (s *memory) rollBack(n int) {
 		s.set(c.key, c.was.intact())
 	}
 	s.firm = min(s.firm, n)
-	if r := s.records[keyCounter]; r != nil {
-		s.w.check.lost = max(s.w.check.highest-r.counter.Granted, 0)
-	}
+	s.w.check.forgotten(s)
 }
 
 // copy is another store with the same records, as a copy of its file is.

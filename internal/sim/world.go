@@ -91,6 +91,9 @@ func (w *world) run() (failure *Failure) {
 			if p.holder != nil {
 				p.holder.over()
 			}
+			if p.drawer != nil {
+				p.drawer.over()
+			}
 			if p.clerk != nil {
 				p.clerk.over()
 			}

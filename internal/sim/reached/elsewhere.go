@@ -15,7 +15,6 @@ const (
 	tested   = "a file of another system, pool or firn: the tests of the package"
 	fuzzed   = "a record that is well formed and says what cannot be: the fuzz tests of the package"
 	hasty    = "a clock that is set several times while one call draws; each time is reached"
-	missing  = "the simulation lacks it; the tests of package lease, or of sequence, have it"
 )
 
 // elsewhere is what the simulation does not reach, and what shows that it is right.
@@ -23,8 +22,8 @@ var elsewhere = []exception{
 	{"internal/block/refusal.go", "", words},
 	{"internal/term/errors.go", "", words},
 	{"internal/dated/refusal.go", "", words},
-	{"internal/block/block.go", "func (g Grant) Last()", shown},
-	{"internal/block/driver.go", "func (d Driver) Low()", shown},
+	{"internal/supply/supply.go", "func (e *Outage) Error()", words},
+	{"internal/supply/lane.go", "func (l *Lane) Status()", shown},
 	{"internal/block/driver.go", "func (d Driver) Pace()", shown},
 	{"internal/block/pace.go", "func (p Pace) Step()", shown},
 	{"internal/block/keys.go", "func Key(", shown},
@@ -56,10 +55,6 @@ var elsewhere = []exception{
 	{"internal/term/pool.go", "r.Last >= l.Workers()", fuzzed},
 	{"internal/term/pool.go", "if err != nil {", fuzzed},
 	{"internal/term/read.go", "if err != nil {", fuzzed},
-	{"internal/block/block.go", "func (s State) Crowded()", "store.Updater, by which a driver reads and writes at once: store/storetest"},
-	{"internal/block/block.go", "case ToRest:", missing},
-	{"internal/block/read.go", "s.elsewhere(r, s.Have)", missing},
-	{"internal/block/read.go", "s.goal = ToRead", missing},
 	{"internal/grantfile/grantfile.go", "case b.V != format:", tested},
 	{"internal/grantfile/grantfile.go", `case at.Boot == "":`, tested},
 	{"internal/grantfile/grantfile.go", "case b.Pool != of.Pool", tested},

@@ -22,7 +22,9 @@ import (
 )
 
 // simulated are the packages whose statements are counted.
-var simulated = []string{"internal/term", "internal/block", "internal/holder", "internal/grantfile", "internal/opening", "internal/dated"}
+var simulated = []string{
+	"internal/term", "internal/block", "internal/holder", "internal/grantfile", "internal/opening", "internal/supply", "internal/dated",
+}
 
 const (
 	module  = "github.com/firn-id/firn/"
