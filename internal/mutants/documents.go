@@ -5,7 +5,6 @@ const (
 	handDated   = "internal/dated/hand.go"
 	readDated   = "internal/dated/read.go"
 	writeDated  = "internal/dated/write.go"
-	seriesDated = "internal/dated/series.go"
 	recordDated = "internal/dated/dated.go"
 )
 
@@ -54,5 +53,4 @@ var documents = []Mutant{
 	{Name: "counts in hand are used on another date", File: drawDated, Old: "		if d.hand.Period == period {", New: "		if d.hand.Period != \"\" || period == \"\" {", Like: onDated},
 	{Name: "counts are lost with the call that gives up", File: handDated, Old: "		d.hand.Next = g.Next\n	default:\n		d.keep(g)", New: "		_ = g\n	default:", Like: onDurable},
 	{Name: "counts are handed back whoever drew since", File: writeDated, Old: "d.hand.version != d.known.version || !ok", New: "!ok", With: "numbers are handed back whoever wrote since", Like: onDurable},
-	{Name: "a document closes while it draws", File: seriesDated, Old: "	w.Rest()\n", New: "	_ = w.Rest\n", Like: onDurable},
 }
