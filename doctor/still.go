@@ -50,7 +50,7 @@ func (e *exam) refusal(rec store.Record, p store.Durability) (name string, err e
 		return name, strange(have, name, p, e.accepts[name])
 	}
 	ours, def, err := dated.Check(rec)
-	if !ours || def == nil || err != nil || p.Durable {
+	if !ours || def == nil || err != nil {
 		return "", nil
 	}
 	name = strings.TrimPrefix(rec.Key, dated.Keys)
@@ -62,11 +62,11 @@ func (e *exam) refusal(rec store.Record, p store.Durability) (name string, err e
 func (e *exam) untrusted(name string, def *dated.Definition, p store.Durability) error {
 	accepts, served := e.accepts[name]
 	switch {
-	case served && !accepts:
+	case !p.Durable && served && !accepts:
 		return nil
-	case !accepts && !def.Lossy:
+	case !p.Durable && !accepts && !def.Lossy:
 		return &document.LossyError{Series: name, Why: p.Why}
-	case def.Instance != p.Instance:
+	case def.Strange(p):
 		return &document.InstanceError{Series: name, Have: p.Instance, Want: def.Instance}
 	}
 	return nil

@@ -155,9 +155,9 @@ func (e *LossyError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*LossyError) Retryable() bool { return false }
 
-// An InstanceError says that a store which can forget is not the one that the
-// series was begun with, or may have gone back: another server was promoted, or
-// it was started again. Nothing is given out until "firn store recover" has
+// An InstanceError says that a store which can forget, or could when the series was begun, is not
+// the one that the series was begun with, or may have gone back: another server was promoted, or
+// it was started again. Or the store can forget since the series was begun. Nothing is given out until "firn store recover" has
 // raised the counters.
 type InstanceError struct {
 	Series     string
@@ -165,6 +165,10 @@ type InstanceError struct {
 }
 
 func (e *InstanceError) Error() string {
+	if e.Want == "" {
+		return fmt.Sprintf("document: series %q has stopped: it was created while the store could not lose writes; the store can now, so it may have forgotten the last numbers (it is %q now)",
+			e.Series, e.Have)
+	}
 	return fmt.Sprintf("document: series %q has stopped: the store can lose writes and was restarted or replaced, so it may have forgotten the last numbers (it is %q now, and was %q)",
 		e.Series, e.Have, e.Want)
 }

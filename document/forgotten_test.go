@@ -452,3 +452,38 @@ func TestCounterOfBefore(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// A store that has forgotten something, and cannot forget any more, lacks it all the same.
+func TestDurableAfterItForgot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &promising{Store: memory.New(), p: store.Durability{Why: "for a test", Instance: "timeline 1"}}
+		accept := document.Options{MayRepeat: true}
+		if _, err := document.Create(t.Context(), st, "invoice", with("{1+}", &accept)); err != nil {
+			t.Fatal(err)
+		}
+		before := st.Store.(*memory.Store).Snapshot()
+		running := opened(t, st, "{1+}", accept)
+		wantNext(t, running, "1", "2", "3")
+		st.Store.(*memory.Store).Restore(before)
+		st.set(store.Durability{Durable: true, Instance: "timeline 2"})
+		if got, err := running.Next(t.Context()); err == nil {
+			t.Errorf("a process that runs gives out %s", got.Text)
+		}
+		for _, accepts := range []bool{false, true} {
+			s, err := document.Open(t.Context(), st, "invoice", with("{1+}", &document.Options{MayRepeat: accepts}))
+			var other *document.InstanceError
+			if !errors.As(err, &other) {
+				t.Errorf("a process that starts: %v", err)
+			}
+			if err == nil {
+				s.Close()
+			}
+		}
+		if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantNext(t, opened(t, st, "{1+}", document.Options{}), "101")
+		st.set(store.Durability{Durable: true, Instance: "timeline 3"}) // where no commit is lost
+		wantNext(t, opened(t, st, "{1+}", document.Options{}), "102")
+	})
+}

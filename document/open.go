@@ -58,10 +58,10 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	if err := settle(ctx, st, name, &def, p); err != nil {
 		return nil, err
 	}
+	if def.Strange(p) {
+		return nil, &InstanceError{name, p.Instance, def.Instance}
+	}
 	if !p.Durable {
-		if p.Instance != def.Instance {
-			return nil, &InstanceError{name, p.Instance, def.Instance}
-		}
 		log := o.Logger
 		if log == nil {
 			log = slog.Default()
@@ -199,7 +199,10 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 		}
 		def := dated.Definition{
 			V: record.Format, ID: record.NewID(), Pattern: o.Pattern, Zone: o.Zone,
-			Lossy: o.MayRepeat, Instance: p.Instance, Store: p.Identity, MayEqual: o.MayEqual,
+			Lossy: o.MayRepeat, Store: p.Identity, MayEqual: o.MayEqual,
+		}
+		if !p.Durable {
+			def.Instance = p.Instance
 		}
 		rec, err = record.Create(ctx, st, dated.Key(name), record.Encode(def))
 		switch {

@@ -25,7 +25,7 @@ type Definition struct {
 	Pattern  string `json:"pattern"`
 	Zone     string `json:"zone,omitempty"`
 	Lossy    bool   `json:"lossy,omitempty"`    // whoever created it accepted a store that can forget; each process has to accept that itself
-	Instance string `json:"instance,omitempty"` // of the store, under which it goes on where that can forget
+	Instance string `json:"instance,omitempty"` // of the store under which alone it goes on; empty: it was begun, or recovered, where the store could not forget
 
 	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has
 	// noted it.
@@ -105,8 +105,17 @@ func (d *Definition) Mark() int64 {
 // No counter may have heeded a mark above the one that is given.
 func (d Definition) Recovered(by int64, through string, mark int64, p store.Durability) Definition {
 	d.Raised = append(slices.Clip(d.Raised), Raise{by, through, max(d.Mark(), mark) + 1})
-	d.Instance, d.Store = p.Instance, p.Identity
+	d.Instance, d.Store = "", p.Identity
+	if !p.Durable {
+		d.Instance = p.Instance
+	}
 	return d
+}
+
+// Strange reports whether a store of this durability may lack what was given out: another instance answers than
+// the one that the series goes on under, or the store can forget since the series was begun.
+func (d *Definition) Strange(p store.Durability) bool {
+	return p.Instance != d.Instance && (d.Instance != "" || !p.Durable)
 }
 
 func (d Definition) Version() int { return d.V }

@@ -85,15 +85,14 @@ func (d *drawer) heard(p store.Durability) {
 	switch {
 	case d.elsewhere(d.def):
 		return
-	case p.Durable:
-	case !d.Lossy:
+	case !p.Durable && !d.Lossy:
 		d.distrust(&Refusal{Why: Lossy, Have: p.Why})
 		return
-	case p.Instance != d.def.Instance && d.reread:
+	case d.def.Strange(p) && d.reread:
 		d.drop()
 		d.distrust(&Refusal{Why: OtherInstance, Have: p.Instance, Want: d.def.Instance})
 		return
-	case p.Instance != d.def.Instance:
+	case d.def.Strange(p):
 		d.suspect = true // it may have been accepted since
 		return
 	}

@@ -70,7 +70,7 @@ func (d *drawer) written(now Instant, do Action, a record.Answer) {
 // granted takes a grant that was acknowledged.
 func (d *drawer) granted(g Grant) {
 	d.own, d.proof = d.own.Granted(g.span(d.Name), g.version), g
-	d.proven = d.durability.Durable
+	d.proven = d.durability.Durable && d.def.Instance == ""
 }
 
 // handBack is the write that gives back what is in hand, once nothing can be
