@@ -40,8 +40,9 @@ var documents = []Mutant{
 	// 6
 	{Name: "another store of documents passes", File: "internal/dated/period.go", Old: "	return record.CheckOther(fmt.Sprintf(\"document %q\", name), have, want)", New: "	_, _ = fmt.Sprint(name, have, want), record.CheckOther\n	return nil", Like: onCopied},
 	// 7
-	{Name: "a document's store is not asked after the acknowledgement", File: writeDated, Old: "d.proven = d.durability.Durable", New: "d.proven = true", Like: onLossy},
-	{Name: "documents are granted by another instance of the store", File: readDated, Old: "	case p.Instance != d.def.Instance:\n", New: "	case p.Instance == \"\":\n", Like: onLossy},
+	{Name: "a document's store is not asked after the acknowledgement", File: writeDated, Old: "d.proven = d.durability.Durable && d.def.Instance == \"\"", New: "d.proven = true", Like: onLossy},
+	{Name: "documents are granted by another instance of the store", File: recordDated, Old: "return p.Instance != d.Instance && ", New: "return p.Instance == \"\" && ", Like: onLossy},
+	{Name: "documents are granted by another instance where the store cannot forget any more", File: recordDated, Old: "(d.Instance != \"\" || !p.Durable)", New: "!p.Durable", Package: "./document", Tests: "^TestDurableAfterItForgot$"},
 
 	{Name: "a counter of documents that was forgotten is not raised", File: recordDated, Old: "&& (there || period <= r.Through) {", New: "&& there {", Like: onLossy},
 	{Name: "counts that were handed back are not raised", File: recordDated, Old: "max(c.Count, c.Reached)+r.By", New: "c.Count+r.By", Like: onLossy},
