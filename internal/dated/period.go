@@ -92,8 +92,9 @@ func (r *Rules) isPeriod(s string) bool {
 	return r.Date == nil && s == "" || r.Date != nil && r.Date.Exists(s)
 }
 
-// skew is how far the clocks of a store's servers may differ.
-const skew = 5 * time.Second
+// skew is how far two clocks may differ, each of which is right within 5 s: those of a store's servers, or
+// those of two hosts where the store has none.
+const skew = 10 * time.Second
 
 // east is the zone where each date begins first: the store may have forgotten, too,
 // that the series had another zone, and what was counted there.

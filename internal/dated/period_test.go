@@ -38,3 +38,14 @@ func TestNextAt(t *testing.T) {
 		t.Error("without a date there is no next period")
 	}
 }
+
+// A process whose clock is 5 s ahead, of a host whose operator's is 5 s behind, may have come to the next date.
+func TestThrough(t *testing.T) {
+	r := Rules{Date: &Forms[0], Zone: time.UTC}
+	for ahead, want := range map[time.Duration]string{11 * time.Second: "20260301", 10 * time.Second: "20260302", 0: "20260302"} {
+		midnight := time.Date(2026, 3, 2, 0, 0, 0, 0, time.FixedZone("", 14*60*60))
+		if got := r.Through(midnight.Add(-ahead)); got != want {
+			t.Errorf("%s before midnight where it comes first: %s, want %s", ahead, got, want)
+		}
+	}
+}
