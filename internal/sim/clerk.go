@@ -138,6 +138,9 @@ func (k *clerk) quit() {
 		k.late = true
 		for _, t := range slices.Clone(k.tasks) {
 			t.hear(reply{err: errStopped, tried: t.tried})
+			if t.pauses {
+				t.resume()
+			}
 		}
 		k.after(time.Millisecond, func() {
 			if !k.done {
@@ -177,6 +180,7 @@ type task struct {
 	turn    int           // number of the request, or of the wait
 	waits   bool          // for its numbers
 	gone    error         // why the caller waits no longer
+	pauses  bool          // before a request
 	asks    bool          // a request is under way,
 	tried   store.Version // and writes this
 	answer  record.Answer
@@ -242,8 +246,12 @@ func (t *task) Ask(do dated.Action) record.Answer {
 		w.logf("p%d: series: next %s %s %s", k.id, counterOps[do.Op], do.Key, do.Value)
 	}
 	if do.Pause > 0 {
+		t.pauses = true
 		t.resumeAfter(w.upTo(do.Pause))
 		t.stand()
+		if t.pauses = false; k.late {
+			return record.Answer{Err: errStopped}
+		}
 	}
 	t.asks, t.tried = true, ""
 	turn, life := t.turn, k.life
