@@ -29,7 +29,7 @@ type clerk struct {
 	def     dated.Definition // as it knows it
 	lost    string           // what it was told that shows that the store has forgotten
 
-	before string // for a mutant: the store's instance before the last Put
+	first string // for a mutant: the instance that the store was asked for first
 }
 
 func newClerk(p *process) *clerk {
@@ -39,7 +39,7 @@ func newClerk(p *process) *clerk {
 // boot opens the series, by the code of package document.
 func (k *clerk) boot() {
 	k.over()
-	k.done, k.late, k.served, k.lost = false, false, k.w.now, ""
+	k.done, k.late, k.served, k.lost, k.first = false, false, k.w.now, "", ""
 	w := k.w
 	o := document.Options{
 		Pattern: w.paper().text, Zone: w.paper().zone, Cache: w.cache, MayRepeat: k.accepts,

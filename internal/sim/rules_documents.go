@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"github.com/firn-id/firn/internal/dated"
@@ -31,14 +32,10 @@ var documentRules = []rule{
 		}},
 	}},
 	{"a store that can forget is asked for its instance after a count was granted, and before that is used", []mutant{
-		{name: "a document's store is asked for its instance before a Put, and not after", kind: lossy, in: documents, told: func(k *clerk, do dated.Action, a record.Answer) record.Answer {
-			switch do.Op {
-			case record.Put:
-				k.before = k.store.promise(nil).Instance
-			case record.Ask:
-				if k.before != "" {
-					a.Durability.Instance = k.before
-				}
+		{name: "a document goes by the instance that it has asked for first", kind: lossy, in: documents, told: func(k *clerk, do dated.Action, a record.Answer) record.Answer {
+			if do.Op == record.Ask && a.Err == nil {
+				k.first = cmp.Or(k.first, a.Durability.Instance)
+				a.Durability.Instance = k.first
 			}
 			return a
 		}},
