@@ -72,7 +72,7 @@ func (o *Options) owner() grantfile.Owner {
 }
 
 // read returns what a process before this one left and the layout of its ids, or why there is
-// nothing to go on with.
+// nothing to continue.
 func (g *grantFile) read(o *Options) (holder.Handover, string, error) {
 	return grantfile.Read(g.file, g.at, o.owner())
 }

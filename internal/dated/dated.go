@@ -25,7 +25,7 @@ type Definition struct {
 	Pattern  string `json:"pattern"`
 	Zone     string `json:"zone,omitempty"`
 	Lossy    bool   `json:"lossy,omitempty"`    // whoever created it accepted a store that can forget; each process has to accept that itself
-	Instance string `json:"instance,omitempty"` // of the store under which alone it goes on; empty: it was begun, or recovered, where the store could not forget
+	Instance string `json:"instance,omitempty"` // the only instance of the store that it is used with; empty: the store could not forget when the series was begun or recovered
 
 	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has
 	// noted it.
@@ -113,7 +113,7 @@ func (d Definition) Recovered(by int64, through string, mark int64, p store.Dura
 }
 
 // Strange reports whether a store of this durability may lack what was given out: another instance answers than
-// the one that the series goes on under, or the store can forget since the series was begun.
+// the one that the series is used with, or the store has become one that can forget.
 func (d *Definition) Strange(p store.Durability) bool {
 	return p.Instance != d.Instance && (d.Instance != "" || !p.Durable)
 }

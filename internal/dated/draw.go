@@ -11,7 +11,7 @@ import (
 )
 
 // A drawer decides what a series may give out. [Series], which drives it, asks for numbers with
-// begin, performs each action and answers it, until there is none to perform; then there are
+// begin, performs each action and answers it, until none is left; then there are
 // numbers in hand, or an error. This file decides what to do next; read.go has what follows from
 // what was read and heard, write.go what is written, sight.go which date it is, and hand.go
 // the counts in hand.

@@ -4,7 +4,7 @@
 //
 // The file is one block with a checksum. A block that is damaged or cannot be read is of no use, and
 // there is no older one to fall back on: what was issued since that one was written is not known. A process
-// that finds no grant to go on with takes a worker like any other.
+// that finds no grant to continue takes a worker like any other.
 package grantfile
 
 import (
@@ -45,8 +45,8 @@ type block struct {
 	holder.Handover
 }
 
-// Read returns what the process before this one left and the layout of its ids, or why there is nothing to go on
-// with.
+// Read returns what the process before this one left and the layout of its ids, or why there is nothing to
+// continue.
 func Read(f io.ReaderAt, at Place, of Owner) (left holder.Handover, layout string, err error) {
 	b, err := read(f)
 	switch {

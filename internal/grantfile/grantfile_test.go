@@ -86,7 +86,7 @@ func TestRead(t *testing.T) {
 	refused := func(f io.ReaderAt, want string) {
 		t.Helper()
 		if left, _, err := Read(f, here, main); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("it goes on with %+v, %v, want %q", left, err, want)
+			t.Errorf("it continues %+v, %v, want %q", left, err, want)
 		}
 	}
 	refused(new(memory), "it is new")
@@ -103,7 +103,7 @@ func TestRead(t *testing.T) {
 	refused(newer, "format 2")
 }
 
-// A process that finds the file damaged goes on with no earlier mark: ids above that were issued.
+// A process that finds the file damaged does not start from an earlier mark: ids above that were issued.
 func TestDamaged(t *testing.T) {
 	whole := written(t, 9)
 	used := len(bytes.TrimRight(whole.data, "\x00"))
@@ -114,11 +114,11 @@ func TestDamaged(t *testing.T) {
 		}
 		f.data[i] ^= 1
 		if left, _, err := Read(f, here, main); err == nil {
-			t.Fatalf("byte %d is another: it goes on with mark %d", i, left.Mark)
+			t.Fatalf("byte %d is another: it continues from mark %d", i, left.Mark)
 		}
 		f.data = f.data[:i]
 		if left, _, err := Read(f, here, main); err == nil {
-			t.Fatalf("%d bytes are left: it goes on with mark %d", i, left.Mark)
+			t.Fatalf("%d bytes are left: it continues from mark %d", i, left.Mark)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// Whatever is in a grant file, it is gone on with only where it says that it is of this file, this run of the
+// Whatever is in a grant file, its grant is continued only where it says that it is of this file, this run of the
 // system, and this pool; and what is written is read.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("{}"), true)
@@ -178,7 +178,7 @@ func FuzzRead(f *testing.F) {
 		}
 		b, err := read(file)
 		if err != nil || b.V != format || b.Void || b.Place != here || b.Pool != "main" || b.Shard != 0 {
-			t.Fatalf("it goes on with %+v", b)
+			t.Fatalf("it continues %+v", b)
 		}
 		of.Layout = layout
 		if err := Write(file, here, of, left); err != nil {

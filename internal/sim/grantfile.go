@@ -88,7 +88,7 @@ func (h *holder) owner() grantfile.Owner {
 	return grantfile.Owner{Pool: h.pool.name, Layout: h.rules.Layout.String()}
 }
 
-// left returns what is there to go on with.
+// left returns what the process before this one left, if its grant can be continued.
 func (h *holder) left() (left driver.Handover, ok bool) {
 	f := h.file
 	if f == nil {
