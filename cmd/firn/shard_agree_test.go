@@ -29,6 +29,7 @@ func knowsOf(state, movedTo string, term int) string {
 // TestShardsLostSaysReopen: a server was put back to an earlier state, and no other server has a copy of the shard. Its
 // older copy is not nothing: status and doctor name the command that opens it, and that command opens it.
 func TestShardsLostSaysReopen(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	a, b := addresses[0], addresses[1]
@@ -65,12 +66,14 @@ const elsewhere = "UPDATE firn.shard SET state = 'moved', moved_to = '%s', term 
 
 // TestShardsReopenBegunMove: reopen says of a move that had only begun what status says then.
 func TestShardsReopenBegunMove(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	reopenAgrees(t, halfMove, knowsOf("moved", "'a'", 0), "b", "to continue: firn shard move 0 --to b; to abort: firn shard abort 0")
 }
 
 // TestShardsReopenArrivedMove: the same of a move that had changed over.
 func TestShardsReopenArrivedMove(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	there := "SELECT firn.create_shard(0, 'insta0'); UPDATE firn.shard SET term = 4 WHERE shard = 0; " + halfMove
 	reopenAgrees(t, fmt.Sprintf(elsewhere, "b", 3)+"; "+halfMove, there, "a", "to end it: firn shard finish 0")
@@ -78,6 +81,7 @@ func TestShardsReopenArrivedMove(t *testing.T) {
 
 // TestShardsReopenOldCopyOfMove: the same where the copy of the move stays on the target, and is in the way of the move.
 func TestShardsReopenOldCopyOfMove(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	there := "SELECT firn.create_shard(0, 'insta0'); " + fmt.Sprintf(elsewhere, "a", 0) + "; " + halfMove
 	reopenAgrees(t, "UPDATE firn.shard SET term = 2 WHERE shard = 0; "+halfMove, there, "b", "to end it: firn shard abort 0; then: firn shard finish 0")
@@ -108,6 +112,7 @@ func plain(text string) string { return serverFlags.ReplaceAllString(text, "") }
 // TestShardsReopenWithoutCopy: the other server of the move has no copy of the shard, so reopen names no command that
 // drops one.
 func TestShardsReopenWithoutCopy(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	onDatabase(t, addresses[0], "CREATE TABLE insta0.t (id bigint PRIMARY KEY); "+lettingGo+"; "+halfMove)
@@ -120,6 +125,7 @@ func TestShardsReopenWithoutCopy(t *testing.T) {
 // TestShardsStatusTwice: two servers serve the shard of a move. What ends the move is refused then, so status and doctor
 // name what is right to do first.
 func TestShardsStatusTwice(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shard "+words), flags...) }
@@ -141,6 +147,7 @@ func TestShardsStatusTwice(t *testing.T) {
 
 // TestShardsCleanOnce: one run of doctor --clean removes also what shows only when a move has ended.
 func TestShardsCleanOnce(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	onDatabase(t, addresses[0], "CREATE TABLE insta0.t (id bigint PRIMARY KEY); "+halfMove+"; SELECT firn.guard_tables(0, 'insta0')")
@@ -201,6 +208,7 @@ func TestShardsCleanLocksOneTable(t *testing.T) {
 // TestShardsAddedAgain: a server was taken out of the cluster, and an older backup of it says that it is still in. The
 // others are told, and it is said that it is in again.
 func TestShardsAddedAgain(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	c := database(t, testserver.Shared(t, testserver.Postgres), "c")

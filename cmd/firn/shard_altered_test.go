@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // TestShardsMoveAltered: a move was broken off, and somebody changed a table of one of its shards. Continued, the move says
 // of that shard what status says.
 func TestShardsMoveAltered(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, flags := movable(t, 4)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }

@@ -177,6 +177,7 @@ func TestShardsStandbyAddress(t *testing.T) {
 // TestShardsReopenRights: a role without the rights that reopen needs is told so before anything is
 // taken from a server, with the name of the server and what to do, which works.
 func TestShardsReopenRights(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	onDatabase(t, postgres.URL(), "DO $$ BEGIN CREATE ROLE reopener LOGIN CREATEROLE; CREATE ROLE reader LOGIN; GRANT pg_read_all_data TO reader; EXCEPTION WHEN duplicate_object THEN END $$")

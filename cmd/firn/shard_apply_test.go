@@ -132,17 +132,7 @@ func TestShardsInterrupted(t *testing.T) {
 // opened on another server meanwhile.
 func TestShardsReopenLate(t *testing.T) {
 	addresses, flags := twoServers(t, 4)
-	on := func(i int, sql string) {
-		t.Helper()
-		c, err := pgx.Connect(t.Context(), addresses[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close(context.Background())
-		if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-			t.Fatal(err)
-		}
-	}
+	on := func(i int, sql string) { t.Helper(); onDatabase(t, addresses[i], sql) }
 	on(0, "SELECT firn.close(1)")
 	cmd := newShardsReopen()
 	cmd.SetContext(t.Context())

@@ -15,6 +15,7 @@ import (
 // TestShardsArrivedLeaves: a move or a revert is told of when its shards are there already: typed
 // again, or ended by a signal at that moment. It says what is left of the move, and what ends it.
 func TestShardsArrivedLeaves(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

@@ -58,6 +58,7 @@ func TestShardsMoveTwiceAtOnce(t *testing.T) {
 // TestShardsAbortBesideMove: a move is given up while its mover is at work. The mover does not begin
 // it again.
 func TestShardsAbortBesideMove(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")

@@ -117,6 +117,7 @@ func olderBackup(t *testing.T) (a, b string, with func(string) []string) {
 // TestShardsJustBegun: only the source knows of a move yet. Status says which server serves the shard, and what a
 // dry run does of a move that is there already.
 func TestShardsJustBegun(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, flags := movable(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }

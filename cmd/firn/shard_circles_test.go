@@ -127,6 +127,7 @@ func TestShardsReopenKilled(t *testing.T) {
 // TestShardsOldCopy: a shard was taken away from a server, and its rows are there still. Doctor says
 // so, and a move there says the same; doctor --clean leaves the rows, also when the shard has moved on.
 func TestShardsOldCopy(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -194,6 +195,7 @@ func TestShardsSchemaInTheWay(t *testing.T) {
 // TestShardsOtherVersion: nobody is told to start a server whose functions or tables are of another
 // version of firn, and the command for functions works.
 func TestShardsOtherVersion(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }

@@ -5,11 +5,14 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // TestShardsDoctorOlder: a server that was put back has a shard which another one serves. Doctor says so until the
 // server was told.
 func TestShardsDoctorOlder(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	a, b := addresses[0], addresses[1]

@@ -13,6 +13,7 @@ import (
 // TestShardsRebalanceRefused: a rebalance that has obstacles says to check the same plan again, and names an obstacle
 // of a server once, however many servers its shards go to.
 func TestShardsRebalanceRefused(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	server := testserver.Shared(t, testserver.Postgres) // with wal_level = replica
 	var flags []string
@@ -36,6 +37,7 @@ func TestShardsRebalanceRefused(t *testing.T) {
 
 // TestShardsFewRights: a role that may draw ids looks at the servers. Each cause is one line, and stands there once.
 func TestShardsFewRights(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	server := testserver.Postgres(t) // its own: other tests would meet the role
 	var flags []string

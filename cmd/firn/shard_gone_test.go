@@ -355,6 +355,7 @@ func TestShardsNoWayOn(t *testing.T) {
 // TestShardsRevertSome: of the shards of a revert one is in no move. What is printed is about the
 // others, and typed it brings no shard where it never was.
 func TestShardsRevertSome(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	_, flags := movable(t, 4)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
@@ -418,6 +419,7 @@ func TestShardsRebalanceBegun(t *testing.T) {
 // TestShardsSwept: a finish and a rebalance that were killed at their very end leave nothing
 // when they are run again.
 func TestShardsSwept(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	a, flags := twoServers(t, 2)
 	for _, what := range []string{"finish 0", "abort 0", "rebalance"} {

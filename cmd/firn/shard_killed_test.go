@@ -154,6 +154,7 @@ func TestShardsNotOpened(t *testing.T) {
 // TestShardsCleanLeaves: doctor --clean says what it leaves, as somebody may be at work on it,
 // and what ends it at once.
 func TestShardsCleanLeaves(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }

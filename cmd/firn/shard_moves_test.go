@@ -4,13 +4,10 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/testserver/testdb"
@@ -20,18 +17,6 @@ import (
 func database(t *testing.T, server *testserver.Server, name string) (address string) {
 	t.Helper()
 	return testdb.New(t, server, strings.ToLower(t.Name())+name)
-}
-
-func onDatabase(t *testing.T, address, sql string) {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(context.Background())
-	if _, err := c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatalf("%v\n%s", err, sql)
-	}
 }
 
 // succeed runs the command, and returns what it prints.

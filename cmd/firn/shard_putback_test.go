@@ -15,6 +15,7 @@ import (
 // backup in its place would lose what was written to these since. Status says so, and so does reopen before it asks
 // where the backup was put there all the same. The page's way to the rows of the first shard works.
 func TestShardsPutBackTwice(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	away := movesServer(t)
 	a, b := database(t, testserver.Shared(t, movesServer), "a"), database(t, away, "b")
@@ -90,6 +91,7 @@ func TestShardsPutBackTwice(t *testing.T) {
 // TestShardsPutBackBefore: b was reopened, and then a backup was put in its place of before shard 0 came there. b has no
 // copy of shard 0, so no hint says to open shard 0 on b. The hint of the other shard names newer backups first.
 func TestShardsPutBackBefore(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shard "+words), flags...) }

@@ -142,17 +142,7 @@ func rebalanceKilled(t *testing.T, args []string, urls ...string) {
 	moving := func() bool {
 		n := 0
 		for _, url := range urls {
-			c, err := pgx.Connect(t.Context(), url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var some int
-			err = c.QueryRow(t.Context(), "SELECT count(*) FROM firn.move").Scan(&some)
-			c.Close(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += some
+			n += one[int](t, url, "SELECT count(*) FROM firn.move")
 		}
 		return n > 0
 	}

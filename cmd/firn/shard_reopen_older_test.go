@@ -5,6 +5,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // lettingGo has server a let shard 0 go to server b at term 4, while b has it as it was at term 1: b was put back.
@@ -57,6 +59,7 @@ func TestShardsReopenOlder(t *testing.T) {
 // TestShardsReopenOlderCopy: the same of a backup that was taken while the shard was away, and its copy on the server
 // was not dropped yet. The copy lacks what was written since to either server.
 func TestShardsReopenOlderCopy(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	a, b := addresses[0], addresses[1]

@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // TestShardsReopenAfterRemoval: server b was put back to a state in which the cluster had server c, which was removed
 // since and is stopped. Its hints lead to a cluster of a and b.
 func TestShardsReopenAfterRemoval(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	onDatabase(t, addresses[1], "UPDATE firn.shard SET relation = 0; UPDATE firn.server SET servers = servers || 'c'::text")

@@ -166,6 +166,7 @@ func TestShardsRefusedLogin(t *testing.T) {
 // TestShardsRefusedLoginInMove: one server of a move refuses the password. Nobody is told that the role
 // lacks rights: the server and the user are named, and what helps.
 func TestShardsRefusedLoginInMove(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	server := passwordServer(t)
 	onDatabase(t, server.URL(), "CREATE ROLE hasword LOGIN PASSWORD 'right'")

@@ -13,6 +13,7 @@ import (
 // TestShardsStranger: what doctor hints about a server whose database knows of no cluster can be
 // typed, and does not take an empty database for the server that was lost.
 func TestShardsStranger(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	c := database(t, testserver.Shared(t, movesServer), "c")

@@ -3,14 +3,10 @@
 package main
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/testserver"
 )
@@ -84,6 +80,7 @@ func TestShardsOpenTwice(t *testing.T) {
 // TestShardsCleanAfterTwice: while two servers serve a shard, doctor does not offer to remove what is
 // left of moves: one of the copies may be that. When one server serves it, doctor does.
 func TestShardsCleanAfterTwice(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	a, b := addresses[0], addresses[1]
@@ -103,6 +100,7 @@ func TestShardsCleanAfterTwice(t *testing.T) {
 
 // TestShardsCleanNamesMoves: doctor --clean leaves a move that is not finished, and says so.
 func TestShardsCleanNamesMoves(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	const begun = "INSERT INTO firn.move (shard, batch, source, target, loaded, began) VALUES (0, 'abcdefghijkl', 'a', 'b', false, now() - interval '1 hour')"
@@ -178,6 +176,7 @@ func TestShardsForgotten(t *testing.T) {
 // TestShardsForgottenOfThree: of three servers one refuses that another opens a shard. Nothing
 // was taken from the third one by then, also with --dry-run, and the hint of the refusal works.
 func TestShardsForgottenOfThree(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	a, b := addresses[0], addresses[1]
@@ -198,34 +197,4 @@ func TestShardsForgottenOfThree(t *testing.T) {
 		}
 	}
 	succeed(t, with("reopen a --shards 0 --incomplete --yes")...)
-}
-
-// one is the one value that a statement gives.
-func one[T any](t *testing.T, address, sql string) (v T) {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
-	if err := c.QueryRow(t.Context(), sql).Scan(&v); err != nil {
-		t.Fatalf("%v\n%s", err, sql)
-	}
-	return v
-}
-
-// sqlCode is the SQLSTATE with which a statement fails, or nothing.
-func sqlCode(t *testing.T, address, sql string) string {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
-	_, err = c.Exec(t.Context(), sql)
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code
-	}
-	return ""
 }

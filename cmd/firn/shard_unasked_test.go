@@ -13,6 +13,7 @@ import (
 // TestShardsUnasked: --server names only one of two servers. Nothing is said to be lost or forgotten because the
 // other server was not asked, and every command says how to name it.
 func TestShardsUnasked(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	postgres := testserver.Shared(t, movesServer)
 	a, b := database(t, postgres, "a"), database(t, postgres, "b")
@@ -48,6 +49,7 @@ func TestShardsUnasked(t *testing.T) {
 // TestShardsOutdated: the functions of one server are of another version of firn, as they are after an upgrade.
 // Doctor and status say so, and firn shard init brings them up to date.
 func TestShardsOutdated(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }

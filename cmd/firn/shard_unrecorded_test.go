@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // restricted are the lines of a dump that only psql understands.
@@ -26,6 +28,7 @@ func dumpOf(t *testing.T, schema, address string) string {
 // command sends to another that refuses too, or says to drop the shards. A dump of the schema firn and a
 // reopen let the shards serve again, with all rows.
 func TestShardsFirnDropped(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	with := func(words string) []string { return append(strings.Fields("shard "+words), flags...) }

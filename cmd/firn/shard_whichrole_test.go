@@ -12,6 +12,7 @@ import (
 // TestShardsWhichRole: a command of the owner was given another role, or a superuser the name of a server that was taken
 // out. What is said names the owner, and works as it is typed.
 func TestShardsWhichRole(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	flags, super := ownedServers(t, "whichrole")
 	server := testserver.Shared(t, rolesServer)
@@ -46,6 +47,7 @@ func TestShardsWhichRole(t *testing.T) {
 // TestShardsTwiceAsOwner: a superuser has moved a shard, and the disk of the source was put back. The owner may not see
 // all of the move, and sees in the line of the move that two servers serve the shard.
 func TestShardsTwiceAsOwner(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	flags, super := ownedServers(t, "twiceowner")
 	succeed(t, append(strings.Fields("shard move 0 --to b"), super...)...)

@@ -12,6 +12,7 @@ import (
 // TestShardsAddedWrongAddress: a server was added with the address of another, empty database. With the address
 // corrected every command says how the right database comes into the cluster, and what they say works as it is typed.
 func TestShardsAddedWrongAddress(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	_, flags := twoServers(t, 4)
 	server := testserver.Shared(t, testserver.Postgres)
@@ -45,6 +46,7 @@ func TestShardsAddedWrongAddress(t *testing.T) {
 // TestShardsAddedWrongAddressHadShard: where a shard went to the server, or none of the others has one, its rows
 // may be on it, and nobody is told to take it out.
 func TestShardsAddedWrongAddressHadShard(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	addresses, flags := twoServers(t, 2)
 	server := testserver.Shared(t, testserver.Postgres)
