@@ -84,7 +84,7 @@ func lateStore(t *testing.T, outage string) string {
 // hold waits for a pool that starts later, says so in one line, and begins by itself.
 func TestHoldWaitsForItsPool(t *testing.T) {
 	t.Parallel()
-	db := lateStore(t, "1s")
+	db := lateStore(t, "5s") // long enough for a busy machine to begin to wait
 	p := command(t, db, "run", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out
