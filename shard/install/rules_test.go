@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -164,12 +165,13 @@ func (s site) says(t *testing.T, given, call string) (text string) {
 // nothing speaks against it.
 func TestRules(t *testing.T) {
 	at := stages(t)
-	for _, r := range append(slices.Clone(stepRules), openingRules...) {
+	for _, r := range slices.Concat(generatorRules, elsewhere(), stepRules, openingRules) {
 		if got := at[r.on].says(t, r.given, r.call); got != at[r.on].words.Replace(r.want) {
 			t.Errorf("%s: on %s %s\n%s\nsays %q, not %q", r.name, r.on, r.given, r.call, got, r.want)
 		}
 	}
 	durably(t, at)
+	inTurn(t, at["a"])
 	oneByOne(t, at)
 }
 
@@ -177,6 +179,8 @@ func TestRules(t *testing.T) {
 func durably(t *testing.T, at map[string]site) {
 	t.Helper()
 	for _, tt := range []struct{ on, given, step string }{
+		{"a", "", "firn.close(0)"},
+		{"a", "", "firn.open_at(0, 0)"},
 		{"a", "", "firn.lock_shard({1})"},
 		{"a", "", "firn.begin_move(0, 99, 'me', 'abcdefghijkl', 'b', true)"},
 		{"b", "", "firn.claim(0, 'insta0', 99, 'me', 'abcdefghijkl', 'a', 'b', true)"},
@@ -221,24 +225,24 @@ func oneByOne(t *testing.T, at map[string]site) {
 		}
 		other := site{s.name, connect(t, s.Config().ConnString()), nil}
 		other.must(t, fmt.Sprintf("BEGIN; UPDATE firn.shard SET %s WHERE shard = %d", tt.other, tt.shard))
-		said := make(chan string)
+		said := make(chan string, 1)
 		go func() { said <- s.says(t, tt.given, tt.step) }()
-		waitsFor(t, other, s)
+		waits := waitsFor(t, other, s)
 		other.must(t, "COMMIT")
-		if got := <-said; got != "ID007" {
-			t.Errorf("%s, while another session sets %s, says %q", tt.step, tt.other, got)
+		if got := <-said; got != "ID007" || !waits {
+			t.Errorf("%s, while another session sets %s, says %q, and waits for that session: %v", tt.step, tt.other, got, waits)
 		}
 		other.must(t, before)
 	}
 }
 
-// waitsFor waits until the session of a site waits for another one.
-func waitsFor(t *testing.T, other, s site) {
+// waitsFor says whether the session of a site waits for another one within a second or two.
+func waitsFor(t *testing.T, other, s site) (waits bool) {
 	t.Helper()
-	pid := s.PgConn().PID()
-	for waits := false; !waits; {
-		if err := other.QueryRow(t.Context(), "SELECT cardinality(pg_blocking_pids($1)) > 0", pid).Scan(&waits); err != nil {
+	for begun := time.Now(); !waits && time.Since(begun) < 2*time.Second; {
+		if err := other.QueryRow(t.Context(), "SELECT cardinality(pg_blocking_pids($1)) > 0", s.PgConn().PID()).Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return waits
 }
