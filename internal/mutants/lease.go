@@ -4,7 +4,7 @@ import "slices"
 
 // All are the mutants: of the lease, of counters and who hands out their numbers, of documents, of
 // the generator.
-var All = slices.Concat(lease, counters, supply, documents, generator, shards())
+var All = slices.Concat(lease, counters, supply, documents, generator, shards(), adapters)
 
 const (
 	seek    = "internal/term/seek.go"

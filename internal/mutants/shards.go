@@ -9,7 +9,7 @@ const (
 
 // shards are the mutants of the SQL of shards, and of what moves and reopens them.
 func shards() []Mutant {
-	return slices.Concat(draws, drawsByOthers, clocks, owners, reopening, streams, others, movers)
+	return slices.Concat(draws, drawsByOthers, schemas, clocks, owners, reopening, streams, others, movers)
 }
 
 // draws are the rules of the generator.
@@ -84,6 +84,7 @@ var drawsByOthers = []Mutant{
 	{Name: "a draw counts whose offset has changed", File: generatorSQL, Old: "WHEN a = b AND here AND a + n", New: "WHEN here AND a + n", Package: "./shard", Tests: "^TestStraddle$"},
 	{Name: "a draw of many counts whose offset has changed", File: generatorSQL, Old: "IF pg_catalog.pg_sequence_last_value(\"offset\") = a AND states[k]", New: "IF states[k]", Package: "./shard/install", Tests: "^TestStraddleMany$"},
 	{Name: "a draw does not see that the shard was closed", File: generatorSQL, Old: "greatest(f + 1, state - n)", New: "greatest(f, state - n)", Package: "./shard/install", Tests: "^TestStraddleOpen$"},
+	{Name: "a function of a closed shard draws", File: generatorSQL, Old: "CASE WHEN s.state = 'open' THEN s.timeline || 'G' ELSE '' END", New: "s.timeline || 'G'", With: "a close does not end draws", Package: "./shard/install", Tests: stepTests},
 	{Name: "a million ids and more are drawn at once", File: generatorSQL, Old: "IF k IS NULL OR k NOT BETWEEN 1 AND 1000000 THEN", New: "IF k IS NULL THEN", Package: "./shard", Tests: "^TestNextIDs$"},
 	{Name: "a step is acknowledged that is on this disk alone", File: generatorSQL, Old: "IN ('off', 'local')", New: "IN ('off')", Package: "./shard", Tests: "^TestDurable$"},
 	{Name: "ids start where those of a replaced function are", File: generatorSQL, Old: "	IF made AND used THEN\n", New: "	IF false THEN\n", Package: "./shard", Tests: "^TestReplaces$"},
@@ -94,6 +95,18 @@ var drawsByOthers = []Mutant{
 	{Name: "a role that draws may set the offset", File: "shard/install/shard.go", Old: "\"GRANT SELECT ON SEQUENCE %s.%s TO %s;\\n\"", New: "\"GRANT ALL ON SEQUENCE %s.%s TO %s;\\n\"", Package: "./shard", Tests: "^TestRole$"},
 	{Name: "everybody lets shards go", File: streamSQL, Old: "'read_sequences', 'write_sequences', 'let_go',", New: "'read_sequences', 'write_sequences',", Package: "./shard/setup", Tests: "^TestInitFunctionsNotPublic$"},
 }
+
+// schemas are the rules of what counts as a part of a shard.
+var schemas = append(byRules("shard/install/catalog.sql",
+	[3]string{"a partitioned table has no fence", "AND c.relkind IN ('r', 'p') AND c.relname", "AND c.relkind IN ('r') AND c.relname"},
+	[3]string{"the mark is written by somebody's rule", " AND c.relkind = 'r' AND NOT c.relhasrules\n", " AND c.relkind = 'r'\n"},
+	[3]string{"the mark belongs to anybody", "		AND (o.rolname = current_user OR o.rolsuper OR o.oid = (SELECT f.nspowner FROM pg_namespace AS f WHERE f.nspname = 'firn'))\n", ""},
+),
+	Mutant{Name: "a copy has other rights", File: "shard/install/catalog.sql", Old: "firn.rights(c.relacl, CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", c.relowner)) FROM c", New: "c.relkind) FROM c", Package: "./shard", Tests: "^TestFingerprint$"},
+	Mutant{Name: "a copy has a trigger that is out of use", File: "shard/install/catalog.sql", Old: "pg_get_triggerdef(t.oid), t.tgenabled)", New: "pg_get_triggerdef(t.oid), '')", Package: "./shard", Tests: "^TestFingerprint$"},
+	Mutant{Name: "the mark runs somebody's trigger", File: "shard/install/catalog.sql", Old: "t.tgfoid IS DISTINCT FROM to_regprocedure('firn.check_receiver()')::oid)", New: "false)", Package: "./shard/move", Tests: "^TestNotOurMark$"},
+	Mutant{Name: "the mark has other columns", File: "shard/install/catalog.sql", Old: "			= '{term,attempt,moved_to,floor,sequences}'\n", New: "			<> '{}'\n", Package: "./shard/move", Tests: "^TestNotOurMark$"},
+)
 
 // clocks are the rules about clocks of servers.
 var clocks = []Mutant{

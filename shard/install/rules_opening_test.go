@@ -45,7 +45,7 @@ var openingRules = []rule{
 	{"overrule a later one", "a", "", "firn.overrule(0, 99, 'b', {t0} - 1)", "ID007"},
 	{"overrule below a term", "a", "", "firn.overrule(0, {t0}, 'b', 98)", "ID007"},
 	{"what was overruled is fenced", "a", "SELECT firn.overrule(1, 99, 'b', 98)", unfenced, "0"},
-	{"what was overruled gives no ids", "a", "SELECT firn.overrule(0, 99, 'b', 98)", "insta0.next_id()", "ID002"},
+	{"what was overruled gives no ids", "a", opened + "SELECT firn.overrule(0, 99, 'b', 98)", "insta0.next_id()", "ID002"},
 
 	{"reopen", "a", "", mayReopen("0, {t0}, 'open', system, timeline"), "{t0}"},
 	{"reopen at another term", "a", "", mayReopen("0, {t0} + 1, 'open', system, timeline"), "ID007"},

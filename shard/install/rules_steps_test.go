@@ -12,6 +12,9 @@ const (
 		"UPDATE pg_subscription SET subenabled = true WHERE subname = 'firn_move_{b1}'; " +
 		"INSERT INTO pg_subscription_rel SELECT s.oid, r, 'r' FROM pg_subscription AS s, firn.replicated('insta1') AS r WHERE s.subname = 'firn_move_{b1}'; "
 
+	// receives makes the session one that replicates.
+	receives = "SET LOCAL session_replication_role = replica; "
+
 	system = "SET LOCAL allow_system_table_mods = on; "
 )
 
@@ -57,6 +60,15 @@ var stepRules = []rule{
 	{"a loaded schema is fenced", "b", "", unfenced, "0"},
 	{"a loaded schema is guarded", "b", "", unguarded, "0"},
 
+	{"programs write to a copy", "b", "", "test.run('UPDATE insta1.users SET name = NULL')", "ID002"},
+	{"programs write to a copy by its partitioned table", "b", "", "test.run('DELETE FROM insta1.events')", "ID002"},
+	{"programs write to what is fenced, and open by their snapshot", "a", "SELECT firn.raise_fence(0, 'insta0')", "test.run('UPDATE insta0.users SET name = NULL')", "ID001"},
+	{"replication writes to a copy", "b", receives, "test.run('UPDATE insta1.users SET name = NULL')", ""},
+	{"replication writes to a copy of this server", "b", receives + onCopy, "test.run('UPDATE insta1.users SET name = NULL')", "ID003"},
+	{"replication copies a table to a copy of this server", "b", receives + onCopy, "test.run('INSERT INTO insta1.users SELECT WHERE false')", "ID003"},
+	{"replication truncates on a copy of this server", "b", receives + onCopy, "test.run('TRUNCATE insta1.users')", "ID003"},
+	{"replication writes to another shard of a copy of this server", "b", receives + "UPDATE insta1.users SET name = NULL; " + onCopy, "test.run('UPDATE insta3.users SET name = NULL')", "ID003"},
+
 	{"publish what has ended", "a", "", "firn.publish('abcdefghijkl')", "ID007"},
 	{"subscribe", "b", "", "firn.subscribe('{b3}', 4)", ""},
 	{"subscribe to other tables", "b", "", "firn.subscribe('{b3}', 5)", "ID008"},
@@ -66,12 +78,12 @@ var stepRules = []rule{
 	{"subscribe with guards for programs only", "b", "ALTER TABLE insta3.users ENABLE TRIGGER firn_receiver_all", "firn.subscribe('{b3}', 4)", "ID007"},
 	{"subscribe with guards of somebody", "b", "CREATE OR REPLACE TRIGGER firn_receiver AFTER INSERT ON insta3.users EXECUTE FUNCTION suppress_redundant_updates_trigger(); ALTER TABLE insta3.users ENABLE REPLICA TRIGGER firn_receiver", "firn.subscribe('{b3}', 4)", "ID007"},
 	{"what serves stays published", "b", "SELECT firn.empty_publication('{b2}')", "cardinality(firn.published('insta2', 'firn_back_{b2}'))", "4"},
-	{"what is onCopy is not sent back", "b", "SELECT firn.add_to_publication('insta1', 'firn_back_{b1}'), firn.empty_publication('{b1}')", "cardinality(firn.published('insta1', 'firn_back_{b1}'))", "0"},
+	{"what is copied is not sent back", "b", "SELECT firn.add_to_publication('insta1', 'firn_back_{b1}'), firn.empty_publication('{b1}')", "cardinality(firn.published('insta1', 'firn_back_{b1}'))", "0"},
 
 	{"lock a copy", "b", follows, "firn.lock_tables({1})", ""},
 	{"lock a copy that was not loaded", "b", follows + "UPDATE firn.move SET loaded = false WHERE shard = 1", "firn.lock_tables({1})", "ID008"},
 	{"lock a copy whose subscription is off", "b", follows + "ALTER SUBSCRIPTION firn_move_{b1} DISABLE", "firn.lock_tables({1})", "ID008"},
-	{"lock a copy of which a table is being onCopy", "b", system + "UPDATE pg_subscription_rel SET srsubstate = 'd' WHERE srrelid = 'insta1.users'::regclass", "firn.lock_tables({1})", "ID008"},
+	{"lock a copy of which a table is being copied", "b", follows + "UPDATE pg_subscription_rel SET srsubstate = 'd' WHERE srrelid = 'insta1.users'::regclass", "firn.lock_tables({1})", "ID008"},
 	{"lock a copy with a table that nobody fills", "b", follows + "CREATE TABLE insta1.more (id bigint PRIMARY KEY); SELECT firn.guard_tables(1, 'insta1')", "firn.lock_tables({1})", "ID008"},
 	{"lock a copy that would take what is another's", "b", follows + "ALTER TABLE insta1.users DISABLE TRIGGER firn_receiver_all", "firn.lock_tables({1})", "ID008"},
 	{"lock what is on a copy", "b", follows + onCopy, "firn.lock_tables({1})", "ID008"},
@@ -92,7 +104,7 @@ var stepRules = []rule{
 	{"what was let go is fenced again", "a", "SELECT firn.raise_fence(1, 'insta1'), firn.lower_fence('insta1'); SELECT " + letGoOf1, unfenced, "0"},
 	{"what was let go is guarded", "a", "SELECT " + letGoOf1, unguarded, "0"},
 	{"what was let go has moved", "a", "SELECT " + letGoOf1, "SELECT state || moved_to FROM firn.shard WHERE shard = 1", "movedb"},
-	{"what was let go gives no ids", "a", "SELECT " + letGoOf1, "insta1.next_id()", "ID002"},
+	{"what was let go gives no ids", "a", "SELECT firn.start(g, " + ahead + ") FROM firn.generator AS g WHERE g.shard = 1; SELECT " + letGoOf1, "insta1.next_id()", "ID002"},
 	{"what comes back is not sent again", "a", "SELECT " + letGoOf1, "cardinality(firn.published('insta1', 'firn_move_{b1}'))", "0"},
 	{"the mark has the numbers of sequences", "a", "SELECT " + letGoOf1, "SELECT sequences FROM insta1.firn_mark WHERE term = {t1}", `{"users_number_seq": ["500", true]}`},
 }

@@ -51,6 +51,9 @@ CREATE TABLE insta%[1]d.events_2 PARTITION OF insta%[1]d.events DEFAULT;
 INSERT INTO insta%[1]d.users (id) SELECT generate_series(1, 500);
 `
 
+// runs is a function that runs a statement.
+const runs = "CREATE SCHEMA test; CREATE FUNCTION test.run(sql text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE sql; END'; "
+
 // stages makes the two databases.
 func stages(t *testing.T) map[string]site {
 	t.Helper()
@@ -66,7 +69,7 @@ func stages(t *testing.T) map[string]site {
 	all := make(map[string]site)
 	for _, name := range []string{"a", "b"} {
 		s := site{name, connect(t, testdb.New(t, server, "rules_"+name)), nil}
-		s.must(t, sql.String()+"UPDATE firn.server SET cluster = 'rules', name = '"+name+"', servers = '{a,b}', shards = 4, keys = 'none', schemas = 'insta%d'")
+		s.must(t, sql.String()+runs+"UPDATE firn.server SET cluster = 'rules', name = '"+name+"', servers = '{a,b}', shards = 4, keys = 'none', schemas = 'insta%d'")
 		all[name] = s
 	}
 	a, b := all["a"], all["b"]
@@ -206,16 +209,17 @@ func oneByOne(t *testing.T, at map[string]site) {
 		on, other   string
 		shard       int
 		given, step string
+		want        string
 	}{
-		{"a", later, 1, "", "firn.cancel_cutover({1})"},
-		{"a", later, 0, "", "firn.begin_move(0, 99, 'me', 'abcdefghijkl', 'b', true)"},
-		{"b", later, 1, "", "firn.take({1})"},
-		{"a", later, 2, "", "firn.record_owner(2, 950, 'b')"},
-		{"b", later, 1, "", "firn.may_revoke(1, 99, 'a', 98)"},
-		{"a", later, 0, "", "firn.overrule(0, 99, 'b', 98)"},
-		{"a", later, 0, "", mayReopen("0, {t0}, 'open', system, timeline")},
-		{"b", opened, 1, "DELETE FROM firn.move WHERE shard = 1", "firn.drop_copy(1, true)"},
-		{"b", opened, 3, "", "firn.subscribe('{b3}', 4)"},
+		{"a", later, 1, "", "firn.cancel_cutover({1})", "ID007"},
+		{"a", later, 0, "", "firn.begin_move(0, 99, 'me', 'abcdefghijkl', 'b', true)", "ID007"},
+		{"b", "state = 'open', term = term + 1, attempt = attempt || '+'", 1, "", "firn.take({1})", "t"},
+		{"a", later, 2, "", "firn.record_owner(2, 950, 'b')", "ID007"},
+		{"b", later, 1, "", "firn.may_revoke(1, 99, 'a', 98)", "ID007"},
+		{"a", later, 0, "", "firn.overrule(0, 99, 'b', 98)", "ID007"},
+		{"a", later, 0, "", mayReopen("0, {t0}, 'open', system, timeline"), "ID007"},
+		{"b", opened, 1, "DELETE FROM firn.move WHERE shard = 1", "firn.drop_copy(1, true)", "ID007"},
+		{"b", opened, 3, "", "firn.subscribe('{b3}', 4)", "ID007"},
 	} {
 		s := at[tt.on]
 		var before string
@@ -229,7 +233,7 @@ func oneByOne(t *testing.T, at map[string]site) {
 		go func() { said <- s.says(t, tt.given, tt.step) }()
 		waits := waitsFor(t, other, s)
 		other.must(t, "COMMIT")
-		if got := <-said; got != "ID007" || !waits {
+		if got := <-said; got != tt.want || !waits {
 			t.Errorf("%s, while another session sets %s, says %q, and waits for that session: %v", tt.step, tt.other, got, waits)
 		}
 		other.must(t, before)

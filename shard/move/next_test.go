@@ -33,6 +33,7 @@ func TestNextOfAShard(t *testing.T) {
 		{"somebody else is half way", others, with(loaded, func(c *copyOf) { c.attempt = "other" }), false, toBegin},
 		{"begun", begun, nowhere, false, toClaim},
 		{"claimed by an earlier mover", begun, with(loaded, func(c *copyOf) { c.term, c.attempt = 1, "other" }), false, toClaim},
+		{"claimed at this term by another mover", begun, with(loaded, func(c *copyOf) { c.attempt = "other" }), false, toClaim},
 		{"claimed", begun, claimed, false, toLoad},
 		{"loaded", begun, loaded, false, toCut},
 		{"let go", gone, loaded, false, toTake},
