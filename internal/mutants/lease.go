@@ -3,7 +3,7 @@ package mutants
 import "slices"
 
 // All are the mutants: of the lease, of counters and who hands out their numbers, of documents, of
-// the generator.
+// the generator, of shards, of stores.
 var All = slices.Concat(lease, counters, supply, documents, generator, shards(), adapters)
 
 const (

@@ -101,6 +101,7 @@ func TestNext(t *testing.T) {
 		{"the slot was dropped", with(func(f *facts) { f.source.slot = false }), []pairOf{ready}, "", nil},
 		{"the slot back was dropped", with(func(f *facts) { f.target.slot = false }), []pairOf{ready}, "", nil},
 		{"a slot was lost", with(func(f *facts) { f.source.lost = true }), []pairOf{ready}, "", nil},
+		{"the slot back is gone, and nothing reads it, with shards that need it", with(func(f *facts) { f.target.slot, f.source.enabled = false, false }), []pairOf{done, ready}, "", nil},
 		{"the slot back is gone, with shards that need it", with(func(f *facts) { f.target.slot = false }), []pairOf{done, ready}, "", nil},
 	} {
 		tt.facts.shards = tt.shards
