@@ -19,7 +19,7 @@ var openingRules = []rule{
 	{"ids start above those that were given", "b", "INSERT INTO insta1.firn_mark VALUES ({t1}, '{k1}', 'b', " + ahead + ", '{}'); SELECT firn.take({1})", "insta1.next_id() > (SELECT firn.pack(floor, 1) FROM insta1.firn_mark WHERE term = {t1})", "t"},
 	{"programs write to what was taken", "b", wordOf1 + "; SELECT firn.take({1})", "SELECT count(*) FROM pg_trigger WHERE tgname = 'firn_fence' AND tgenabled <> 'D' AND tgrelid IN (SELECT relation FROM firn.relations('insta1'))", "0"},
 	{"what is written to it is sent back", "b", wordOf1 + "; SELECT firn.take({1})", "cardinality(firn.published('insta1', 'firn_back_{b1}'))", "4"},
-	{"sequences continue", "b", "INSERT INTO insta1.firn_mark VALUES ({t1}, '{k1}', 'b', 7, '{\"users_number_seq\": [\"700\", true]}'); SELECT firn.take({1})", "nextval('insta1.users_number_seq')", "701"},
+	{"sequences continue", "b", wordWith("700") + "; SELECT firn.take({1})", "nextval('insta1.users_number_seq')", "701"},
 
 	{"record the owner of what is open", "a", "", "firn.record_owner(1, 99, 'b')", "ID007"},
 	{"record the owner", "a", onCopy, "firn.record_owner(1, 99, 'b')", ""},
@@ -55,8 +55,10 @@ var openingRules = []rule{
 	{"reopen a copy that nobody calls complete", "b", "", mayReopen("1, {t1}, 'moved', system, timeline"), "ID003"},
 	{"reopen what was let go to this server", "b", wordOf1, mayReopen("1, {t1}, 'moved', system, timeline"), "{t1}"},
 	{"reopen what was let go to another", "b", wordOf1 + "; " + onCopy, mayReopen("1, {t1}, 'moved', system, '00000001'"), "ID003"},
-	{"reopened sequences continue", "b", "INSERT INTO insta1.firn_mark VALUES ({t1}, '{k1}', 'b', 7, '{\"users_number_seq\": [\"1700\", true]}'); SELECT " + reopen1, "nextval('insta1.users_number_seq')", "1701"},
-	{"reopened sequences are not set back", "b", "SELECT setval('insta1.users_number_seq', 1900); INSERT INTO insta1.firn_mark VALUES ({t1}, '{k1}', 'b', 7, '{\"users_number_seq\": [\"1700\", true]}'); SELECT " + reopen1, "nextval('insta1.users_number_seq')", "1901"},
+	{"reopened sequences continue", "b", wordWith("1700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "1701"},
+	{"reopened sequences are not set back", "b", "SELECT setval('insta1.users_number_seq', 1900); " + wordWith("1700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "1901"},
+	{"a reopened sequence continues after the number that the mark says was drawn", "b", "SELECT setval('insta1.users_number_seq', 2700, false); " + wordWith("2700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "2701"},
+	{"a reopened sequence that descends", "b", "ALTER SEQUENCE insta1.users_number_seq INCREMENT -1 MINVALUE -100; SELECT setval('insta1.users_number_seq', -5); " + wordWith("-9") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "-10"},
 	{"programs write to what was reopened", "b", wordOf1 + "; SELECT " + reopen1, "SELECT count(*) FROM pg_trigger WHERE tgname = 'firn_fence' AND tgenabled <> 'D' AND tgrelid IN (SELECT relation FROM firn.relations('insta1'))", "0"},
 	{"the move of what was reopened has ended", "b", wordOf1 + "; SELECT " + reopen1, "SELECT count(*) FROM firn.move WHERE shard = 1", "0"},
 	{"what was reopened is at the term", "b", wordOf1 + "; SELECT " + reopen1, "SELECT term || state FROM firn.shard WHERE shard = 1", "99open"},
@@ -71,6 +73,17 @@ var openingRules = []rule{
 	{"end what is elsewhere", "a", "", "firn.end_move({2})", "ID002"},
 	{"what has ended is sent nowhere", "b", "SELECT firn.end_move({2})", "cardinality(firn.published('insta2', 'firn_back_{b2}'))", "0"},
 	{"unsubscribe where it is open", "a", "", "firn.unsubscribe('{b1}', ARRAY[1], ARRAY[{t1}], ARRAY['{k1}'])", "ID007"},
+	{"unsubscribe", "b", follows + unsubscribe1, "SELECT count(*) FROM pg_subscription WHERE subname = 'firn_move_{b1}'", "0"},
+	{"unsubscribe what other shards need", "b", follows + "UPDATE firn.move SET batch = '{b1}' WHERE shard = 3; " + unsubscribe1, "SELECT count(*) FROM pg_subscription WHERE subname = 'firn_move_{b1}'", "1"},
+	{"what moves need is not left over", "a", "", "SELECT count(*) FROM firn.leftovers()", "0"},
+	{"what moves do not need is left over", "a", "DELETE FROM firn.move WHERE shard = 1", "SELECT string_agg(name, ' ') FROM firn.leftovers()", "firn_move_{b1}"},
+	{"what others have is not left over", "a", "CREATE PUBLICATION firn_mine", "SELECT count(*) FROM firn.leftovers()", "0"},
+	{"a copy that was let go with all rows has no rows too many", "a", "UPDATE firn.move SET counted = true; SELECT firn.note_surplus(2, '{b2}', 'x', false)", "SELECT surplus FROM firn.move WHERE shard = 2", ""},
+	{"rows too many are those of a batch", "a", "SELECT firn.note_surplus(2, '{b1}', 'x', false)", "SELECT surplus FROM firn.move WHERE shard = 2", ""},
+	{"rows too many", "a", "SELECT firn.note_surplus(2, '{b2}', 'x', false)", "SELECT surplus FROM firn.move WHERE shard = 2", "x"},
+	{"a generator of what is here is not forgotten", "a", "DROP SCHEMA insta0 CASCADE; SELECT firn.forget_dropped()", "SELECT count(*) FROM firn.generator WHERE shard = 0", "1"},
+	{"a generator of a move is not forgotten", "a", "DROP SCHEMA insta2 CASCADE; SELECT firn.forget_dropped()", "SELECT count(*) FROM firn.generator WHERE shard = 2", "1"},
+	{"a generator of a copy is forgotten with the copy", "a", "DELETE FROM firn.move; DROP SCHEMA insta2 CASCADE; SELECT firn.forget_dropped()", "SELECT count(*) FROM firn.generator WHERE shard = 2", "0"},
 	{"discard what is open", "a", "", "firn.discard({1})", "ID007"},
 	{"discard on a copy", "b", onCopy, "firn.discard({1})", "ID003"},
 	{"drop a copy that a move needs", "a", "", "firn.drop_copy(2, true)", "ID007"},
@@ -85,6 +98,13 @@ var openingRules = []rule{
 }
 
 const reopen1 = "firn.reopen(1, {t1}, 'moved', (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), 99, 0)"
+
+const unsubscribe1 = "SELECT firn.unsubscribe('{b1}', ARRAY[1], ARRAY[{t1}], ARRAY['{k1}'])"
+
+// wordWith is wordOf1 with the number that a sequence is at.
+func wordWith(number string) string {
+	return "INSERT INTO insta1.firn_mark VALUES ({t1}, '{k1}', 'b', 7, '{\"users_number_seq\": [\"" + number + "\", true]}')"
+}
 
 func mayReopen(arguments string) string {
 	return "SELECT (firn.may_reopen(" + arguments + ")).term FROM (SELECT (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)) AS x (system, timeline)"
