@@ -432,7 +432,10 @@ func TestLayoutEnds(t *testing.T) {
 	l := firn.MustLayout("time:20@1s,shard:4,seq:4;epoch=" + time.Now().Add(-(1<<20-5)*time.Second).UTC().Truncate(time.Second).Format(time.RFC3339))
 	mustExec(t, db.Conn, script(t, l, insta(3)))
 	var last firn.ID
-	for {
+	for n := 0; ; n++ {
+		if n > 10_000 {
+			t.Fatalf("ids of a layout that has ended: %d", last)
+		}
 		id, err := tryQuery[int64](t, db.Conn, "SELECT insta3.next_id()")
 		if err != nil {
 			var e *pgconn.PgError

@@ -135,4 +135,21 @@ func TestTrustClock(t *testing.T) {
 	}
 	set("200 years")
 	refused(t, db.Conn, "ID004", "SELECT firn.trust_clock((clock_timestamp() + interval '200 years')::date)")
+	set("19 years")
+	refused(t, db.Conn, "ID009", "SELECT firn.open(5)") // that date was not kept
+}
+
+// TestClockSetBack: a clock that was set back for a moment, or jumps while the SQL is run again, leaves
+// what is known of the time as it was.
+func TestClockSetBack(t *testing.T) {
+	db, set := withClock(t)
+	near(t, db, 5, 0)
+	set("-40 days")
+	mustExec(t, db.Conn, "SELECT firn.open(5)")
+	set("0")
+	mustExec(t, db.Conn, "SELECT firn.open(5)")
+	near(t, db, 5, 0)
+	set("2 years")
+	mustExec(t, db.Conn, strings.NewReplacer("pg_catalog.clock_timestamp()", "test.clock()", "clock_timestamp()", "test.clock()").Replace(script(t, firn.MustLayout("instagram"), insta(5))))
+	refused(t, db.Conn, "ID009", "SELECT insta5.next_id()")
 }

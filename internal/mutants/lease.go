@@ -3,8 +3,8 @@ package mutants
 import "slices"
 
 // All are the mutants: of the lease, of counters and who hands out their numbers, of documents, of
-// the generator.
-var All = slices.Concat(lease, counters, supply, documents, generator)
+// the generator, of shards, of stores.
+var All = slices.Concat(lease, counters, supply, documents, generator, shards(), adapters)
 
 const (
 	seek    = "internal/term/seek.go"

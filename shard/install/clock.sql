@@ -44,7 +44,7 @@ BEGIN
 			HINT = 'if the clock is wrong, set it: ids go on by themselves; if it is right, the layout has ended';
 	ELSIF jump > {{.MonthStates}} THEN
 		up := (SELECT setting::double precision FROM pg_settings WHERE name = 'checkpoint_timeout')
-			* greatest(0, firn.timed_checkpoints() - pg_sequence_last_value('firn.clock_checkpoints'));
+			* (firn.timed_checkpoints() - pg_sequence_last_value('firn.clock_checkpoints'));
 		IF jump - {{.MonthStates}} > coalesce(up, 0) * {{.SecondStates}} THEN
 			RAISE EXCEPTION 'firn: the clock of this server says %, and said % when ids followed it last', firn.show_state(t), firn.show_state(greatest(seen, known)) USING ERRCODE = 'ID009',
 				HINT = 'if the clock is wrong, set it: ids go on by themselves. If it is right, say so with the date of today: SELECT firn.trust_clock(''YYYY-MM-DD'')';

@@ -33,6 +33,7 @@ func TestNextOfAShard(t *testing.T) {
 		{"somebody else is half way", others, with(loaded, func(c *copyOf) { c.attempt = "other" }), false, toBegin},
 		{"begun", begun, nowhere, false, toClaim},
 		{"claimed by an earlier mover", begun, with(loaded, func(c *copyOf) { c.term, c.attempt = 1, "other" }), false, toClaim},
+		{"claimed at this term by another mover", begun, with(loaded, func(c *copyOf) { c.attempt = "other" }), false, toClaim},
 		{"claimed", begun, claimed, false, toLoad},
 		{"loaded", begun, loaded, false, toCut},
 		{"let go", gone, loaded, false, toTake},
@@ -100,6 +101,7 @@ func TestNext(t *testing.T) {
 		{"the slot was dropped", with(func(f *facts) { f.source.slot = false }), []pairOf{ready}, "", nil},
 		{"the slot back was dropped", with(func(f *facts) { f.target.slot = false }), []pairOf{ready}, "", nil},
 		{"a slot was lost", with(func(f *facts) { f.source.lost = true }), []pairOf{ready}, "", nil},
+		{"the slot back is gone, and nothing reads it, with shards that need it", with(func(f *facts) { f.target.slot, f.source.enabled = false, false }), []pairOf{done, ready}, "", nil},
 		{"the slot back is gone, with shards that need it", with(func(f *facts) { f.target.slot = false }), []pairOf{done, ready}, "", nil},
 	} {
 		tt.facts.shards = tt.shards

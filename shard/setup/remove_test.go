@@ -41,6 +41,9 @@ func TestRemoveWaits(t *testing.T) {
 	removed := make(chan error, 1)
 	go func() { removed <- r.Run(t.Context()) }()
 	for b.one(t, "SELECT count(*)::text FROM pg_locks WHERE relation = 'firn.shard'::regclass AND NOT granted") == "0" {
+		if len(removed) > 0 {
+			t.Fatalf("it does not wait for the move: %v", <-removed)
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	mover.must(t, "COMMIT")
