@@ -160,6 +160,23 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// The report says which pairs of faults met, and names those that did not.
+func TestMet(t *testing.T) {
+	six := []string{"a + b", "a + c", "a + d", "a + e", "a + f", "a + g"}
+	for _, tt := range []struct {
+		p    siege.Pairs
+		want string
+	}{
+		{siege.Pairs{Met: 9, Of: 9}, "9 of 9 pairs of faults met"},
+		{siege.Pairs{Met: 7, Of: 9, NotMet: six[:2]}, "7 of 9 pairs of faults met; not met: a + b, a + c"},
+		{siege.Pairs{Met: 3, Of: 9, NotMet: six}, "3 of 9 pairs of faults met; not met: a + b, a + c, a + d, a + e, a + f and 1 more (--json lists all)"},
+	} {
+		if got := met(tt.p); got != tt.want {
+			t.Errorf("%q, not %q", got, tt.want)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	run, _ := command(t)
 	for _, args := range []string{

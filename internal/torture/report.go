@@ -31,6 +31,7 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 	line("issued by", "%s", who)
 	line("store away", "for %s at most; for %s at most while no call failed", o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond))
 	line("", "calls failed in %s", several(int64(o.Beyond), "outage"))
+	line("pairs", "%s", met(o.Pairs))
 	line("order", "%s", disorder(o.Order))
 	line("clocks agree", "%s", disorder(o.Agreed))
 	for i, command := range often(o.Typed) {
@@ -48,6 +49,18 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 		fmt.Fprintln(out, "  PROBLEM ", p)
 	}
 	fmt.Fprintln(out)
+}
+
+// met says how many pairs of harms met, and names the first that did not.
+func met(p siege.Pairs) string {
+	const most = 5
+	text := fmt.Sprintf("%d of %d pairs of faults met", p.Met, p.Of)
+	if n := len(p.NotMet); n > most {
+		return fmt.Sprintf("%s; not met: %s and %d more (--json lists all)", text, strings.Join(p.NotMet[:most], ", "), n-most)
+	} else if n > 0 {
+		return text + "; not met: " + strings.Join(p.NotMet, ", ")
+	}
+	return text
 }
 
 // often sorts names by how often they came.

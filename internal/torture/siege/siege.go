@@ -3,6 +3,7 @@
 package siege
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -26,6 +27,7 @@ type Options struct {
 	For     time.Duration // how long harm is done
 	Workers int           // how many processes; there are workers for three quarters of them
 	Seed    uint64        // of what is done to whom, and when. What a process does at that instant is not the same again
+	Faults  int           // after how many harms it ends, at the latest after For; 0: after For
 	Broken  string        // a fault that the processes have, so that ids repeat; see Faults
 	Live    *Live         // nil, or what shows how far it is
 }
@@ -76,7 +78,7 @@ type siege struct {
 	world  *world
 	slots  []slot
 	places int // for how many of them there is a worker
-	deck   []harm
+	deck   *deck
 	out    *Outcome
 
 	begun  time.Duration // when harm began
@@ -117,7 +119,7 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 	}
 	for ctx.Err() == nil && !s.out.bad() {
 		l, wait := s.nextLoss()
-		if now()-s.begun >= s.For && (l == nil || s.losses > 0) {
+		if s.over() && (l == nil || s.losses > 0) {
 			break
 		}
 		if l != nil {
@@ -129,6 +131,11 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 	s.out.Lasted = now() - s.begun
 	s.end()
 	return s.out
+}
+
+// over reports whether harm was done for as long, or as often, as options say.
+func (s *siege) over() bool {
+	return now()-s.begun >= s.For || s.Faults > 0 && s.out.faults() >= s.Faults
 }
 
 // begin starts the store and the processes.
@@ -145,6 +152,7 @@ func (s *siege) begin() {
 	}
 	s.world.lossy = s.target.lossy
 	s.store = s.target.start(s)
+	s.deck = newDeck(s.store.harms)
 	if s.Broken == Lied {
 		s.store.losses = slices.DeleteFunc(s.store.losses, func(l loss) bool { return !l.nothing })
 	}
@@ -214,28 +222,40 @@ func (s *siege) replace(i int, off time.Duration) {
 	s.start(i, off)
 }
 
+// A step is the beginning or the end of a harm.
+type step struct {
+	at   time.Duration
+	harm bool // it begins
+	do   func()
+}
+
+// steps are what is done in a round, in order. Each harm that strikes meets those that last.
+func (s *siege) steps(harms []harm) (steps []step) {
+	draws := s.drawAll(harms)
+	var lasting []string
+	for i, h := range harms {
+		d, undo := draws[i], func() {}
+		steps = append(steps, step{d.after, true, func() {
+			s.out.did(h.name)
+			s.deck.strikes(h.name, lasting)
+			lasting = append(lasting, h.name)
+			undo = h.do(s, d)
+		}}, step{d.after + d.length, false, func() {
+			if at := slices.Index(lasting, h.name); at >= 0 {
+				lasting = slices.Delete(lasting, at, at+1)
+			}
+			undo()
+		}})
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return steps
+}
+
 // A round is some harm, done and undone, and the wait until all is well again.
 func (s *siege) round() {
 	s.tb.Helper()
-	harms := s.deal()
-	type step struct {
-		at   time.Duration
-		harm bool
-		do   func()
-	}
-	var steps []step
-	for i, h := range harms {
-		d := h.draw(s)
-		if i == 0 {
-			d.after = 0
-		}
-		undo := func() {}
-		steps = append(steps, step{d.after, true, func() {
-			s.out.did(h.name)
-			undo = h.do(s, d)
-		}}, step{d.after + d.length, false, func() { undo() }})
-	}
-	slices.SortStableFunc(steps, func(a, b step) int { return int(a.at - b.at) })
+	harms := s.deck.deal(s.random)
+	steps := s.steps(harms)
 	s.does(namesOf(harms))
 	places, begun := s.heard(), now()
 	for _, st := range steps {
@@ -387,11 +407,7 @@ func (s *siege) count() {
 		ids += p.count()
 	}
 	s.Live.IDs.Store(ids)
-	n := 0
-	for _, k := range s.out.Harms {
-		n += k
-	}
-	s.Live.Harms.Store(int64(n))
+	s.Live.Harms.Store(int64(s.out.faults()))
 }
 
 // compare looks for repeats now and then, and takes a twentieth of the time for it.
@@ -414,6 +430,7 @@ func (s *siege) end() {
 	s.count()
 	s.out.Processes, s.out.Workers, s.out.Terms = len(s.world.procs), r.Workers, r.Terms
 	s.out.IDs, s.out.Numbers = r.IDs, r.Numbers
+	s.out.Pairs = s.deck.pairs()
 	s.out.Order = OrderOf(s.world.layout, all)
 	right := slices.DeleteFunc(all, func(i Issuer) bool { return i.Off })
 	s.out.Agreed = OrderOf(s.world.layout, right)

@@ -25,8 +25,8 @@ const (
 )
 
 // away is a harm that keeps the store away.
-func away(name string, length time.Duration, fail, mend func(s *siege)) harm {
-	h := harm{name: name, store: true, outage: true, length: length, do: func(s *siege, _ draw) func() {
+func away(name string, of part, length time.Duration, fail, mend func(s *siege)) harm {
+	h := harm{name: name, part: of, outage: true, length: length, do: func(s *siege, _ draw) func() {
 		fail(s)
 		return func() { mend(s) }
 	}}
@@ -37,15 +37,15 @@ func away(name string, length time.Duration, fail, mend func(s *siege)) harm {
 }
 
 func killed(server *testserver.Server, length time.Duration) harm {
-	return away("store killed", length, func(s *siege) { server.Kill(s.tb) }, func(s *siege) { server.Start(s.tb) })
+	return away("store killed", theServer, length, func(s *siege) { server.Kill(s.tb) }, func(s *siege) { server.Start(s.tb) })
 }
 
 func frozen(server *testserver.Server, length time.Duration) harm {
-	return away("store frozen", length, func(s *siege) { server.Freeze(s.tb) }, func(s *siege) { server.Thaw(s.tb) })
+	return away("store frozen", theServer, length, func(s *siege) { server.Freeze(s.tb) }, func(s *siege) { server.Thaw(s.tb) })
 }
 
 func cutOff(proxy *testserver.Proxy, length time.Duration) harm {
-	return away("store cut off", length, func(*siege) { proxy.Refuse(true); proxy.Cut() }, func(*siege) { proxy.Refuse(false) })
+	return away("store cut off", connections, length, func(*siege) { proxy.Refuse(true); proxy.Cut() }, func(*siege) { proxy.Refuse(false) })
 }
 
 // serverHarms are what is done to a server and to what leads there.
@@ -54,9 +54,9 @@ func serverHarms(server *testserver.Server, proxy *testserver.Proxy) []harm {
 		killed(server, short), killed(server, long),
 		frozen(server, short), frozen(server, long),
 		cutOff(proxy, short), cutOff(proxy, long),
-		away("network silent", short, func(*siege) { proxy.Hang(true) }, func(*siege) { proxy.Hang(false) }),
-		away("requests lost", short, func(*siege) { proxy.LoseRequests(8) }, func(*siege) { proxy.LoseRequests(0) }),
-		away("replies lost", short, func(*siege) { proxy.LoseReplies(16) }, func(*siege) { proxy.LoseReplies(0) }),
+		away("network silent", allBytes, short, func(*siege) { proxy.Hang(true) }, func(*siege) { proxy.Hang(false) }),
+		away("requests lost", requests, short, func(*siege) { proxy.LoseRequests(8) }, func(*siege) { proxy.LoseRequests(0) }),
+		away("replies lost", replies, short, func(*siege) { proxy.LoseReplies(16) }, func(*siege) { proxy.LoseReplies(0) }),
 	}
 }
 
@@ -68,13 +68,13 @@ func clusterHarms(c *testserver.Cluster) []harm {
 		return func() { mend(led) }
 	}
 	return []harm{
-		{name: "leader killed", store: true, outage: true, length: short, do: func(s *siege, _ draw) func() {
+		{name: "leader killed", part: theServer, outage: true, length: short, do: func(s *siege, _ draw) func() {
 			return leader(s, func(m *testserver.Server) { m.Kill(s.tb) }, func(m *testserver.Server) { m.Start(s.tb) })
 		}},
-		{name: "leader frozen", store: true, outage: true, length: short, do: func(s *siege, _ draw) func() {
+		{name: "leader frozen", part: theServer, outage: true, length: short, do: func(s *siege, _ draw) func() {
 			return leader(s, func(m *testserver.Server) { m.Freeze(s.tb) }, func(m *testserver.Server) { m.Thaw(s.tb) })
 		}},
-		away("majority killed", long, func(s *siege) {
+		away("majority killed", theServer, long, func(s *siege) {
 			c.Members[0].Kill(s.tb)
 			c.Members[1].Kill(s.tb)
 		}, func(s *siege) { c.Start(s.tb) }),
@@ -85,7 +85,7 @@ func clusterHarms(c *testserver.Cluster) []harm {
 // command. All processes are ended before and started after, but for two: one goes on
 // with what it was granted, and one sleeps through it.
 func putBack(replace func(s *siege)) harm {
-	return harm{name: "store recover", store: true, length: time.Second, do: func(s *siege, d draw) func() {
+	return harm{name: "store recover", part: wholeStore, length: time.Second, do: func(s *siege, d draw) func() {
 		s.store.cut()
 		last := (d.slot + 1) % len(s.slots)
 		for i := range s.slots {
@@ -136,7 +136,7 @@ func (s *siege) era() {
 // acknowledged. Where the rules are those of a store that does not forget, all who could
 // notice are replaced.
 func failover(primary *testserver.Server, front *testserver.Proxy) harm {
-	return harm{name: "failover without the last writes", store: true, first: true, length: time.Second, do: func(s *siege, _ draw) func() {
+	return harm{name: "failover without the last writes", part: wholeStore, first: true, length: time.Second, do: func(s *siege, _ draw) func() {
 		standby := testserver.PostgresStandby(s.tb, primary)
 		s.recovers(now())
 		standby.Link.Hang(true)
