@@ -18,6 +18,7 @@ import (
 
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/internal/torture/siege"
+	"github.com/firn-id/firn/store/open"
 )
 
 // command builds the command, and returns what runs it with all its files below a
@@ -180,13 +181,22 @@ func TestMet(t *testing.T) {
 func TestUsage(t *testing.T) {
 	run, _ := command(t)
 	for _, args := range []string{
-		"-stores mongodb", "-workers 1", "-for 0s", "-broken badly", "-nothing", "sqlite",
+		"-store redis://127.0.0.1 -stores redis", "-store redis://127.0.0.1 -broken lied", "-stores mongodb", "-workers 1", "-for 0s", "-broken badly", "-nothing", "sqlite",
 	} {
 		cmd, _, errs := run(strings.Fields(args)...)
 		err := cmd.Run()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || errs.Len() == 0 {
 			t.Errorf("%s: %v\n%s", args, err, errs)
+		}
+	}
+	// A server that is not there, and a store that has none.
+	for _, url := range []string{"redis://user:secret@127.0.0.1:1", "sqlite:/tmp/ids.db"} {
+		cmd, _, errs := run("-store", url)
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(errs.String(), "-store "+open.Redact(url)) || strings.Contains(errs.String(), "secret") {
+			t.Errorf("-store %s: %v\n%s", url, err, errs)
 		}
 	}
 	cmd, _, errs := run("-help")

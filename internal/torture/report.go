@@ -45,6 +45,9 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 	}
 	fmt.Fprintf(w, "  %s\t\t%s\n", siege.Several, recovery(o.Recovery[siege.Several]))
 	w.Flush()
+	for i, key := range o.Stays {
+		line([]string{"stays there", ""}[min(i, 1)], "%s", key)
+	}
 	for _, p := range o.Problems {
 		fmt.Fprintln(out, "  PROBLEM ", p)
 	}

@@ -129,12 +129,12 @@ func flood(s *siege, d draw) func() {
 
 // releaseWorker takes a worker from its holder, as an operator may.
 func releaseWorker(s *siege, d draw) func() {
-	s.command("worker", "release", strconv.Itoa(d.pick%s.places), "--yes")
+	s.command("worker", "release", strconv.Itoa(d.pick%s.places), "--yes", "--pool", s.pool)
 	return func() {}
 }
 
 // next draws ids with the command.
 func next(s *siege, _ draw) func() {
-	s.command("next", "-n", "1000", "--wait", "1s")
+	s.command("next", "-n", "1000", "--wait", "1s", "--pool", s.pool)
 	return func() {}
 }

@@ -26,7 +26,8 @@ type Outcome struct {
 	Typed     map[string]int `json:"typed"`   // how often a command was, after a loss
 	Pairs     Pairs          `json:"pairs"`
 	Repeats   int64          `json:"repeats"`
-	Problems  []string       `json:"problems"` // the first of them; every repeat is one
+	Problems  []string       `json:"problems"`        // the first of them; every repeat is one
+	Stays     []string       `json:"stays,omitempty"` // records in a store that was given
 
 	Survived time.Duration       `json:"longest_outage_without_a_failed_call_ns"` // of the store
 	Longest  time.Duration       `json:"longest_outage_ns"`
@@ -53,7 +54,7 @@ const Several = "several at once"
 
 func newOutcome(o Options) *Outcome {
 	return &Outcome{
-		Store: o.Store, Seed: o.Seed, Command: o.Command(o.Store), Begun: time.Now().UTC().Truncate(time.Second),
+		Store: o.target().name, Seed: o.Seed, Command: o.Command(o.Store), Begun: time.Now().UTC().Truncate(time.Second),
 		Harms: map[string]int{}, Typed: map[string]int{}, Pairs: Pairs{NotMet: []string{}}, Problems: []string{}, Recovery: map[string]Recovery{},
 	}
 }

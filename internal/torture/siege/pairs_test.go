@@ -47,6 +47,7 @@ func TestEveryPairMeets(t *testing.T) {
 		// Of 11 harms to processes each meets each, and itself, and all 10 to the store. Of
 		// those, 4 to the server, 2 to connections and 3 others meet where they differ.
 		{"a server", ofAServer(), 11*12/2 + 11*10 + 4*5 + 2*3 + 3},
+		{"a server that was given", slices.Concat(networkHarms(nil), processHarms), 11*12/2 + 11*5 + 2*3 + 3},
 		{"a cluster", slices.Concat(clusterHarms(nil), processHarms), 11*12/2 + 11*3},
 		{"a store that fails over", append(slices.Clone(lossyProcessHarms), failover(nil, nil)), 3*4/2 + 3},
 	} {

@@ -30,12 +30,16 @@ type Options struct {
 	Faults  int           // after how many harms it ends, at the latest after For; 0: after For
 	Broken  string        // a fault that the processes have, so that ids repeat; see Faults
 	Live    *Live         // nil, or what shows how far it is
+	Given   *Given        // nil, or the store, which was not started by the siege; Store is not used
 }
 
 // Command is what to type to have the same faults again, on these stores.
 func (o Options) Command(stores ...string) string {
-	text := fmt.Sprintf("go run ./internal/torture -stores %s -workers %d -for %s -seed %d",
-		strings.Join(stores, ","), o.Workers, o.For, o.Seed)
+	which := "-stores " + strings.Join(stores, ",")
+	if o.Given != nil {
+		which = "-store '" + o.Given.String() + "'"
+	}
+	text := fmt.Sprintf("go run ./internal/torture %s -workers %d -for %s -seed %d", which, o.Workers, o.For, o.Seed)
 	if o.Broken != "" {
 		text += " -broken " + o.Broken
 	}
@@ -77,6 +81,8 @@ type siege struct {
 	store  *victim
 	world  *world
 	slots  []slot
+	pool   string
+	series string
 	places int // for how many of them there is a worker
 	deck   *deck
 	out    *Outcome
@@ -107,7 +113,7 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 	tb.Helper()
 	s := &siege{Options: options, ctx: ctx, out: newOutcome(options), random: newRandom(options.Seed)}
 	s.tb = &recorder{tb, s.out}
-	s.target = targets[slices.IndexFunc(targets, func(t target) bool { return t.name == options.Store })]
+	s.target = options.target()
 	program(s.tb, "holder") // is not to be built on the time of the siege
 	if ctx.Err() != nil {
 		tb.Fatal(context.Cause(ctx))
@@ -141,28 +147,26 @@ func (s *siege) over() bool {
 // begin starts the store and the processes.
 func (s *siege) begin() {
 	s.tb.Helper()
-	s.places = max(1, s.Workers*3/4)
-	if s.target.lossy {
-		s.places = 2 * s.Workers // who comes in another's place waits long enough as it is
-	}
-	s.world = newWorld(s.tb, "-pool", pool.Default, "-insist", "-hands", strconv.Itoa(hands),
+	s.pool, s.series, s.places = pool.Default, "numbers", placesFor(s.Workers, s.target.lossy)
+	s.world = newWorld(s.tb, "-insist", "-hands", strconv.Itoa(hands),
 		"-outage", budget.String(), "-renew", "300ms")
 	if s.Broken != Vouched && s.Broken != Lied {
 		s.world.args = append(s.world.args, "-broken", s.Broken)
 	}
 	s.world.lossy = s.target.lossy
 	s.store = s.target.start(s)
+	s.world.args = append(s.world.args, "-pool", s.pool)
 	s.deck = newDeck(s.store.harms)
 	if s.Broken == Lied {
 		s.store.losses = slices.DeleteFunc(s.store.losses, func(l loss) bool { return !l.nothing })
 	}
-	s.first = slices.IndexFunc(targets, func(t target) bool { return t.name == s.target.name }) + int(s.Seed%60) // not the same for all stores
+	s.first = placeOf(s.Store) + int(s.Seed%60) // not the same for all stores
 	if s.target.lossy {
 		// Ids come in batches that fill most of a tick: two processes that issue from
 		// the same ticks of a worker repeat each other's for sure.
 		s.world.args = append(s.world.args, "-ttl", "10s", "-draw", "append", "-batch", "2500", "-rate", "40")
 	} else {
-		s.world.args = append(s.world.args, "-ttl", "900ms", "-wait", "1s", "-draw", "mixed", "-batch", "16", "-rate", "200", "-series", series)
+		s.world.args = append(s.world.args, "-ttl", "900ms", "-wait", "1s", "-draw", "mixed", "-batch", "16", "-rate", "200", "-series", s.series)
 	}
 	s.slots = make([]slot, s.Workers)
 	for i := range s.slots {
@@ -174,8 +178,16 @@ func (s *siege) begin() {
 	}
 }
 
+// placesFor is how many workers there are for so many processes: for three quarters of them.
+// Where the store can forget, who comes in another's place waits long enough as it is.
+func placesFor(workers int, lossy bool) int {
+	if lossy {
+		return 2 * workers
+	}
+	return max(1, workers*3/4)
+}
+
 const (
-	series = "numbers"
 	hands  = 3
 	budget = 3 * time.Second // outage budget
 )
@@ -424,7 +436,16 @@ func (s *siege) compare() {
 func (s *siege) end() {
 	s.tb.Helper()
 	s.background.Wait()
+	if s.Given != nil {
+		s.giveBack()
+	}
 	all := s.world.gather()
+	if s.Given != nil {
+		var err error
+		if s.out.Stays, err = s.Given.stays(); err != nil {
+			s.out.problem("what stays in %s: %v", s.Given, err)
+		}
+	}
 	s.survey()
 	r := s.look(all)
 	s.count()

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -44,20 +43,41 @@ func frozen(server *testserver.Server, length time.Duration) harm {
 	return away("store frozen", theServer, length, func(s *siege) { server.Freeze(s.tb) }, func(s *siege) { server.Thaw(s.tb) })
 }
 
-func cutOff(proxy *testserver.Proxy, length time.Duration) harm {
-	return away("store cut off", connections, length, func(*siege) { proxy.Refuse(true); proxy.Cut() }, func(*siege) { proxy.Refuse(false) })
+// proxies lead to a store, one to each of its servers.
+type proxies []*testserver.Proxy
+
+func (p proxies) each(do func(*testserver.Proxy)) func(*siege) {
+	return func(*siege) {
+		for _, one := range p {
+			do(one)
+		}
+	}
+}
+
+func cutOff(p proxies, length time.Duration) harm {
+	return away("store cut off", connections, length,
+		p.each(func(one *testserver.Proxy) { one.Refuse(true); one.Cut() }), p.each(func(one *testserver.Proxy) { one.Refuse(false) }))
+}
+
+// networkHarms are what is done to what leads to a store.
+func networkHarms(p proxies) []harm {
+	return []harm{
+		cutOff(p, short), cutOff(p, long),
+		away("network silent", allBytes, short,
+			p.each(func(one *testserver.Proxy) { one.Hang(true) }), p.each(func(one *testserver.Proxy) { one.Hang(false) })),
+		away("requests lost", requests, short,
+			p.each(func(one *testserver.Proxy) { one.LoseRequests(8) }), p.each(func(one *testserver.Proxy) { one.LoseRequests(0) })),
+		away("replies lost", replies, short,
+			p.each(func(one *testserver.Proxy) { one.LoseReplies(16) }), p.each(func(one *testserver.Proxy) { one.LoseReplies(0) })),
+	}
 }
 
 // serverHarms are what is done to a server and to what leads there.
 func serverHarms(server *testserver.Server, proxy *testserver.Proxy) []harm {
-	return []harm{
+	return append([]harm{
 		killed(server, short), killed(server, long),
 		frozen(server, short), frozen(server, long),
-		cutOff(proxy, short), cutOff(proxy, long),
-		away("network silent", allBytes, short, func(*siege) { proxy.Hang(true) }, func(*siege) { proxy.Hang(false) }),
-		away("requests lost", requests, short, func(*siege) { proxy.LoseRequests(8) }, func(*siege) { proxy.LoseRequests(0) }),
-		away("replies lost", replies, short, func(*siege) { proxy.LoseReplies(16) }, func(*siege) { proxy.LoseReplies(0) }),
-	}
+	}, networkHarms(proxies{proxy})...)
 }
 
 // clusterHarms are what is done to a cluster of three.
@@ -189,7 +209,7 @@ func emptied(start func(testing.TB), members ...*testserver.Server) loss {
 var recordRemoved = loss{name: "pool's record removed", keepsWorkers: true, do: func(s *siege) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	if err := removeRecord(ctx, s.store.url, "pool/"+pool.Default); err != nil {
+	if err := removeRecord(ctx, s.store.url, "pool/"+s.pool); err != nil {
 		s.tb.Fatal(err)
 	}
 }}
