@@ -52,7 +52,7 @@ func (s *siege) nextLoss() (l *loss, wait bool) {
 	}
 	at := now() - s.begun
 	last := s.For-at <= min(s.For/4, lastLosses) || s.over() || s.Broken == Lied
-	wait = !last && s.For >= longForm && s.For-at > waitedOut && at-s.waited > lastLosses
+	wait = !last && s.Faults == 0 && s.For >= longForm && s.For-at > waitedOut && at-s.waited > lastLosses
 	if !last && !wait {
 		return nil, false
 	}
