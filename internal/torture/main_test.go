@@ -70,7 +70,7 @@ func TestStopped(t *testing.T) {
 	run, dir := command(t)
 	begin := func(before []string) (cmd *exec.Cmd, out, errs *bytes.Buffer) {
 		t.Helper()
-		cmd, out, errs = run("-stores", "sqlite", "-for", "10m", "-seed", "7") // it kills nobody at first
+		cmd, out, errs = run("-stores", "sqlite", "-for", "10m", "-seed", "83") // it kills nobody at first
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

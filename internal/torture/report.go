@@ -29,8 +29,10 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 		who += fmt.Sprintf(", %s in %s", several(o.Workers, "worker"), several(o.Terms, "term"))
 	}
 	line("issued by", "%s", who)
-	line("store away", "for %s at most; for %s at most while no call failed", o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond))
-	line("", "calls failed in %s", several(int64(o.Beyond), "outage"))
+	if o.Longest > 0 { // and nothing else was harmed meanwhile
+		line("store away", "alone for %s at most; for %s at most while no call failed", o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond))
+		line("", "calls failed in %s", several(int64(o.Beyond), "outage"))
+	}
 	line("pairs", "%s", met(o.Pairs))
 	line("order", "%s", disorder(o.Order))
 	line("clocks agree", "%s", disorder(o.Agreed))
