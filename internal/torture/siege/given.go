@@ -60,7 +60,7 @@ func LookAt(ctx context.Context, url, name string) (*Given, error) {
 	g.Lossy, g.empty = !d.Durable, len(all) == 0
 	for i := range all {
 		if g.owns(all[i].Key) {
-			return nil, fmt.Errorf("%s has a record %s already; choose another name with -pool", g, all[i].Key)
+			return nil, fmt.Errorf("the store has a record %s already; choose another name with -pool", all[i].Key)
 		}
 	}
 	infos, err := pool.List(ctx, st)
