@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -326,7 +327,7 @@ func (s *siege) judge(h harm, places map[*proc]int, begun, ended time.Duration) 
 			// older, and the horizon nearer. One that comes as late as the time to live
 			// counts when the pool's record was read again, and for that the store must
 			// not be away yet.
-			if left := s.world.left(p, e, begun-250*time.Millisecond); !s.target.lossy && at < budget-1500*time.Millisecond && left > 500*time.Millisecond {
+			if left := min(s.world.left(p, e, begun-250*time.Millisecond), p.ownLeft(e)); !s.target.lossy && at < budget-1500*time.Millisecond && left > 500*time.Millisecond {
 				s.out.problem("%s: %s: a call fails after %s, with a budget of %s and %s before the horizon: %s\n%s",
 					h.name, p.name, round(at), budget, round(left), e.Text, p.story())
 			}
@@ -349,6 +350,19 @@ func (w *world) left(p *proc, at ledger.Event, by time.Duration) time.Duration {
 	}
 	wall := time.Now().Add(time.Duration(at.Boot) - now() + p.skew.get())
 	return w.layout.Time(granted[len(granted)-1].Horizon).Sub(wall)
+}
+
+// ownLeft is how long a process itself had to its horizon at an event, when it said last that
+// the store is away. It may have taken a write for lost that the store acknowledged late.
+func (p *proc) ownLeft(at ledger.Event) time.Duration {
+	away := p.find(0, func(e ledger.Event) bool {
+		return e.Event == ledger.Changed && e.Phase == "holding" && e.Degraded && e.Boot <= at.Boot
+	})
+	if len(away) == 0 {
+		return time.Duration(math.MaxInt64)
+	}
+	last := away[len(away)-1]
+	return time.Duration(last.Boot-at.Boot) + time.Duration(last.LeftMS)*time.Millisecond
 }
 
 // recovers waits until everybody for whom there is a worker issues, and has had the store
@@ -466,8 +480,15 @@ func (s *siege) look(issuers []Issuer) *Report {
 	if s.Live != nil {
 		s.Live.Repeats.Store(r.Repeated)
 	}
+	told := map[*proc]bool{}
 	for _, text := range r.Problems {
 		s.out.problem("%s", text)
+		for _, p := range s.world.procs {
+			if !told[p] && slices.Contains(strings.Fields(text), p.name) {
+				told[p] = true
+				s.out.problem("%s said lately:\n%s", p.name, p.story())
+			}
+		}
 	}
 	return r
 }
