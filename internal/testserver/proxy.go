@@ -172,18 +172,19 @@ func (p *Proxy) listen() error {
 			if err != nil {
 				return
 			}
-			p.accept(c)
+			p.accept(c, l)
 		}
 	}()
 	return nil
 }
 
-// accept passes one connection on.
-func (p *Proxy) accept(client net.Conn) {
+// accept passes on one connection of a listener. One that was accepted just before
+// connections were refused is refused too: Cut may have been called since.
+func (p *Proxy) accept(client net.Conn, from net.Listener) {
 	c := &pair{client: client, ended: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.listener != from {
 		client.Close()
 		return
 	}

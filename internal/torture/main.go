@@ -5,12 +5,19 @@
 //
 //	go run ./internal/torture
 //	go run ./internal/torture -stores postgres,etcd -for 10m -workers 16 -seed 42
+//	go run ./internal/torture -store postgres://app:secret@db.example/scratch   # a server of yours
 //	go run ./internal/torture -broken unwritten -stores sqlite   # shows that it would find something
 //
 // Processes are killed, stopped for longer than a lease lasts, and have their clocks
 // stepped; stores are killed, frozen, cut off and put back to an old copy. At the end a
 // store loses what it had, and what the errors of the command say is typed; in a run of
 // seven minutes or more that comes before too, and the ids are waited for that start later.
+// The report counts the pairs of faults of which one struck while the other lasted.
+//
+// With -store the torture starts no server, and does nothing to that one: it harms its own
+// processes, and their connections in a proxy. It says first what it creates there, refuses a
+// name that is there, and reports the records that stay.
+//
 // A seed chooses what is done to whom, and when. Ctrl-C ends it early, with a report of what was done;
 // a second one does not wait for that. What a torture leaves that was killed is removed
 // by the next one.
@@ -22,10 +29,12 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -34,6 +43,7 @@ import (
 
 	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/torture/siege"
+	"github.com/firn-id/firn/store/open"
 )
 
 // Exit codes.
@@ -45,6 +55,8 @@ const (
 
 type settings struct {
 	stores  []string
+	url     string // of a server that is not started here; stores is empty
+	name    string // of the pool and the sequence that are made there
 	options siege.Options
 	json    bool
 }
@@ -68,6 +80,8 @@ func parse(args []string) (*settings, error) {
 	f := flag.NewFlagSet("torture", flag.ContinueOnError)
 	stores := f.String("stores", "", "`which`, with commas between them: "+strings.Join(ordinary, ", ")+
 		"; by default all of these that are installed.\nAnd "+strings.Join(others, ", ")+"; all is every one")
+	f.StringVar(&set.url, "store", "", "the `URL` of a server of yours, written as for firn: nothing is done to it, only to its clients of the torture")
+	f.StringVar(&set.name, "pool", "torture-"+strings.ToLower(rand.Text()[:8]), "with -store, the `name` of the pool and of the sequence that are created there")
 	f.DurationVar(&o.For, "for", time.Minute, "how long harm is done to `each` store")
 	f.IntVar(&o.Workers, "workers", 8, "how many `processes` use a store at a time; there are workers for three quarters of them")
 	f.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses the faults, to have those of an earlier run again")
@@ -80,12 +94,19 @@ func parse(args []string) (*settings, error) {
 	switch {
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("what is %q? torture -help lists the flags", f.Arg(0))
+	case set.url != "" && *stores != "":
+		return nil, errors.New("-store and -stores: give one of them")
+	case set.url != "" && (o.Broken == siege.Vouched || o.Broken == siege.Lied):
+		return nil, fmt.Errorf("-store with -broken %s: that takes a store that loses something", o.Broken)
 	case o.For <= 0:
 		return nil, fmt.Errorf("-for %s: it is longer than 0", o.For)
 	case o.Workers < 2 || o.Workers > 100:
 		return nil, fmt.Errorf("-workers %d: it is 2 to 100", o.Workers)
 	case o.Broken != "" && !slices.Contains(siege.Faults, o.Broken):
 		return nil, fmt.Errorf("-broken %s: it is one of %s", o.Broken, strings.Join(siege.Faults, ", "))
+	}
+	if set.url != "" {
+		return set, nil
 	}
 	var err error
 	set.stores, err = choose(*stores, ordinary, others)
@@ -124,6 +145,12 @@ func choose(asked string, ordinary, others []string) (chosen []string, err error
 func torture(ctx context.Context, set *settings) (code int) {
 	defer siege.RemovePrograms()
 	testserver.Foreground()
+	if set.url != "" {
+		if err := set.given(ctx, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, "torture: error:", err)
+			return exitFailed
+		}
+	}
 	var all []*siege.Outcome
 	begun := 0
 	for _, name := range set.stores {
@@ -132,7 +159,10 @@ func torture(ctx context.Context, set *settings) (code int) {
 		}
 		begun++
 		o := set.options
-		o.Store, o.Live = name, &siege.Live{}
+		o.Live = &siege.Live{}
+		if o.Given == nil {
+			o.Store = name
+		}
 		title := name
 		if len(set.stores) > 1 {
 			title = fmt.Sprintf("%s (%d of %d)", name, begun, len(set.stores))
@@ -169,6 +199,19 @@ func torture(ctx context.Context, set *settings) (code int) {
 		return stopped.code()
 	}
 	return code
+}
+
+// given looks at the server that is not started here, and says what is created there.
+func (set *settings) given(ctx context.Context, out io.Writer) error {
+	given, err := siege.LookAt(ctx, set.url, set.name)
+	if err != nil {
+		return fmt.Errorf("-store %s: %w", open.Redact(set.url), err)
+	}
+	for _, line := range given.Creates(set.options.Workers) {
+		fmt.Fprintln(out, "torture:", line)
+	}
+	set.options.Given, set.stores = given, []string{given.String()}
+	return nil
 }
 
 // besiege besieges one store. Whatever was started has ended when it returns.

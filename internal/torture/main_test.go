@@ -18,6 +18,7 @@ import (
 
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/internal/torture/siege"
+	"github.com/firn-id/firn/store/open"
 )
 
 // command builds the command, and returns what runs it with all its files below a
@@ -69,7 +70,7 @@ func TestStopped(t *testing.T) {
 	run, dir := command(t)
 	begin := func(before []string) (cmd *exec.Cmd, out, errs *bytes.Buffer) {
 		t.Helper()
-		cmd, out, errs = run("-stores", "sqlite", "-for", "10m", "-seed", "7") // it kills nobody at first
+		cmd, out, errs = run("-stores", "sqlite", "-for", "10m", "-seed", "83") // it kills nobody at first
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -160,16 +161,42 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// The report says which pairs of faults met, and names those that did not.
+func TestMet(t *testing.T) {
+	six := []string{"a + b", "a + c", "a + d", "a + e", "a + f", "a + g"}
+	for _, tt := range []struct {
+		p    siege.Pairs
+		want string
+	}{
+		{siege.Pairs{Met: 9, Of: 9}, "9 of 9 pairs of faults met"},
+		{siege.Pairs{Met: 7, Of: 9, NotMet: six[:2]}, "7 of 9 pairs of faults met; not met: a + b, a + c"},
+		{siege.Pairs{Met: 3, Of: 9, NotMet: six}, "3 of 9 pairs of faults met; not met: a + b, a + c, a + d, a + e, a + f and 1 more (--json lists all)"},
+	} {
+		if got := met(tt.p); got != tt.want {
+			t.Errorf("%q, not %q", got, tt.want)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	run, _ := command(t)
 	for _, args := range []string{
-		"-stores mongodb", "-workers 1", "-for 0s", "-broken badly", "-nothing", "sqlite",
+		"-store redis://127.0.0.1 -stores redis", "-store redis://127.0.0.1 -broken lied", "-stores mongodb", "-workers 1", "-for 0s", "-broken badly", "-nothing", "sqlite",
 	} {
 		cmd, _, errs := run(strings.Fields(args)...)
 		err := cmd.Run()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != exitUsage || errs.Len() == 0 {
 			t.Errorf("%s: %v\n%s", args, err, errs)
+		}
+	}
+	// A server that is not there, and a store that has none.
+	for _, url := range []string{"redis://user:secret@127.0.0.1:1", "sqlite:/tmp/ids.db"} {
+		cmd, _, errs := run("-store", url)
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed || !strings.Contains(errs.String(), "-store "+open.Redact(url)) || strings.Contains(errs.String(), "secret") {
+			t.Errorf("-store %s: %v\n%s", url, err, errs)
 		}
 	}
 	cmd, _, errs := run("-help")

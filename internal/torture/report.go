@@ -29,8 +29,11 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 		who += fmt.Sprintf(", %s in %s", several(o.Workers, "worker"), several(o.Terms, "term"))
 	}
 	line("issued by", "%s", who)
-	line("store away", "for %s at most; for %s at most while no call failed", o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond))
-	line("", "calls failed in %s", several(int64(o.Beyond), "outage"))
+	if o.Longest > 0 { // and nothing else was harmed meanwhile
+		line("store away", "alone for %s at most; for %s at most while no call failed", o.Longest.Round(time.Millisecond), o.Survived.Round(time.Millisecond))
+		line("", "calls failed in %s", several(int64(o.Beyond), "outage"))
+	}
+	line("pairs", "%s", met(o.Pairs))
 	line("order", "%s", disorder(o.Order))
 	line("clocks agree", "%s", disorder(o.Agreed))
 	for i, command := range often(o.Typed) {
@@ -44,10 +47,25 @@ func printOutcome(out io.Writer, o *siege.Outcome) {
 	}
 	fmt.Fprintf(w, "  %s\t\t%s\n", siege.Several, recovery(o.Recovery[siege.Several]))
 	w.Flush()
+	for i, key := range o.Stays {
+		line([]string{"stays there", ""}[min(i, 1)], "%s", key)
+	}
 	for _, p := range o.Problems {
 		fmt.Fprintln(out, "  PROBLEM ", p)
 	}
 	fmt.Fprintln(out)
+}
+
+// met says how many pairs of harms met, and names the first that did not.
+func met(p siege.Pairs) string {
+	const most = 5
+	text := fmt.Sprintf("%d of %d pairs of faults met", p.Met, p.Of)
+	if n := len(p.NotMet); n > most {
+		return fmt.Sprintf("%s; not met: %s and %d more (--json lists all)", text, strings.Join(p.NotMet[:most], ", "), n-most)
+	} else if n > 0 {
+		return text + "; not met: " + strings.Join(p.NotMet, ", ")
+	}
+	return text
 }
 
 // often sorts names by how often they came.

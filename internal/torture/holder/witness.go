@@ -28,12 +28,13 @@ type witness struct {
 
 	mu    sync.Mutex
 	seen  map[store.Version]term.Record // records by the version they had
-	tried map[string]attempt            // Puts of unknown outcome, by key
+	tried map[string]attempt            // Puts that were not acknowledged, by key
 	last  ledger.Event                  // latest grant
 }
 
 type attempt struct {
 	value []byte
+	cond  store.Version
 	prior term.Record
 	asked int64 // when, by the boot clock
 }
@@ -45,11 +46,23 @@ func (w *witness) Get(ctx context.Context, key string) (store.Record, error) {
 		w.mu.Lock()
 		a, ok := w.tried[key]
 		w.mu.Unlock()
-		if ok && bytes.Equal(a.value, rec.Value) {
+		if a, ok = a.found(rec, ok); ok {
 			w.granted(key, a)
 		}
 	}
 	return rec, err
+}
+
+// found reports whether a record is what an attempt wrote after all, or what the lease
+// takes for that: an extension of the same owner that an earlier process sent before it
+// died, which was carried out after its grant file was read.
+func (a attempt) found(rec store.Record, tried bool) (attempt, bool) {
+	if !tried || bytes.Equal(a.value, rec.Value) {
+		return a, tried
+	}
+	mine, theirs := read(a.value), read(rec.Value)
+	late := mine.Owner != "" && theirs.Owner == mine.Owner && rec.Version != a.cond
+	return attempt{rec.Value, rec.Version, term.Record{Owner: mine.Owner, Horizon: -1}, a.asked}, late
 }
 
 func (w *witness) List(ctx context.Context, prefix string) ([]store.Record, error) {
@@ -70,25 +83,32 @@ func (w *witness) Put(ctx context.Context, key string, value []byte, cond store.
 	if !ok && cond.Version != "" {
 		prior.Horizon = -1
 	}
-	a := attempt{value, prior, ledger.Boot()}
+	a := attempt{value, cond.Version, prior, ledger.Boot()}
 	if w.unwritten && a.prior.Owner != "" && a.prior.Owner == read(value).Owner {
 		now := time.Now()
 		return store.Record{Key: key, Value: value, Version: cond.Version, Written: now, Read: now}, nil
 	}
 	rec, err := w.Store.Put(ctx, key, value, cond)
-	switch {
-	case err == nil:
+	if err == nil {
 		w.saw(rec)
 		w.granted(key, a)
-	case !errors.Is(err, store.ErrConflict):
-		w.mu.Lock()
-		if w.tried == nil {
-			w.tried = map[string]attempt{}
-		}
-		w.tried[key] = a
-		w.mu.Unlock()
 	}
+	w.try(key, a, err == nil)
 	return rec, err
+}
+
+// try remembers a Put until it is acknowledged.
+func (w *witness) try(key string, a attempt, acknowledged bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if acknowledged {
+		delete(w.tried, key)
+		return
+	}
+	if w.tried == nil {
+		w.tried = map[string]attempt{}
+	}
+	w.tried[key] = a
 }
 
 // saw remembers what a version stands for.

@@ -21,7 +21,7 @@ func sqliteFile(s *siege) *victim {
 	}
 	for _, length := range []time.Duration{short, long} {
 		var lock *proc
-		v.harms = append(v.harms, away("store locked", length,
+		v.harms = append(v.harms, away("store locked", fileLock, length,
 			func(s *siege) { lock = s.world.locker("immediate") }, func(*siege) { lock.unlock() }))
 	}
 	copied, other := s.world.dir+"/copy.db", s.world.dir+"/other.db"

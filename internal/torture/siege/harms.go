@@ -13,7 +13,7 @@ import (
 // A harm is done to a process or to the store, and undone.
 type harm struct {
 	name   string
-	store  bool          // to the store: one at a time
+	part   part          // what it is done to
 	outage bool          // the store is away meanwhile
 	first  bool          // it waits until all are well, so that of several it begins
 	length time.Duration // at most
@@ -28,6 +28,29 @@ type draw struct {
 	after, length time.Duration
 	pick          int
 	off           time.Duration
+}
+
+// drawAll draws for the harms of a round, so that all last until the last of them strikes.
+// Two of one name strike two processes.
+func (s *siege) drawAll(harms []harm) []draw {
+	draws := make([]draw, len(harms))
+	var last time.Duration
+	for i := range harms {
+		d := harms[i].draw(s)
+		if i == 0 {
+			d.after = 0
+		}
+		for j := range i {
+			if harms[j].name == harms[i].name && draws[j].slot == d.slot {
+				d.slot = (d.slot + 1) % len(s.slots)
+			}
+		}
+		draws[i], last = d, max(last, d.after)
+	}
+	for i := range draws {
+		draws[i].length = max(draws[i].length, last-draws[i].after+time.Millisecond)
+	}
+	return draws
 }
 
 func namesOf(harms []harm) string {
@@ -46,34 +69,6 @@ func (h *harm) draw(s *siege) draw {
 		pick:   s.random.IntN(1 << 20),
 		off:    s.apart(),
 	}
-}
-
-// deal takes the harms of a round from the deck: mostly one, so that it is known what
-// the processes recover from, and else several that overlap. Each comes once before any
-// comes again.
-func (s *siege) deal() (harms []harm) {
-	n := 1
-	if s.random.IntN(3) == 0 {
-		n = 2 + s.random.IntN(4)
-	}
-	store := false
-	for len(harms) < n {
-		if len(s.deck) == 0 {
-			s.deck = slices.Clone(s.store.harms)
-			s.random.Shuffle(len(s.deck), func(i, j int) { s.deck[i], s.deck[j] = s.deck[j], s.deck[i] })
-		}
-		if s.deck[0].store && store {
-			break
-		}
-		store = store || s.deck[0].store
-		if s.deck[0].first {
-			harms = slices.Insert(harms, 0, s.deck[0])
-		} else {
-			harms = append(harms, s.deck[0])
-		}
-		s.deck = s.deck[1:]
-	}
-	return harms
 }
 
 // What is done to processes. They are stopped for longer than a lease lasts, so that
@@ -134,12 +129,12 @@ func flood(s *siege, d draw) func() {
 
 // releaseWorker takes a worker from its holder, as an operator may.
 func releaseWorker(s *siege, d draw) func() {
-	s.command("worker", "release", strconv.Itoa(d.pick%s.places), "--yes")
+	s.command("worker", "release", strconv.Itoa(d.pick%s.places), "--yes", "--pool", s.pool)
 	return func() {}
 }
 
 // next draws ids with the command.
 func next(s *siege, _ draw) func() {
-	s.command("next", "-n", "1000", "--wait", "1s")
+	s.command("next", "-n", "1000", "--wait", "1s", "--pool", s.pool)
 	return func() {}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/block"
 	"github.com/firn-id/firn/internal/torture/ledger"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -52,8 +51,8 @@ func (s *siege) nextLoss() (l *loss, wait bool) {
 		return nil, false
 	}
 	at := now() - s.begun
-	last := s.For-at <= min(s.For/4, lastLosses) || s.Broken == Lied
-	wait = !last && s.For >= longForm && s.For-at > waitedOut && at-s.waited > lastLosses
+	last := s.For-at <= min(s.For/4, lastLosses) || s.over() || s.Broken == Lied
+	wait = !last && s.Faults == 0 && s.For >= longForm && s.For-at > waitedOut && at-s.waited > lastLosses
 	if !last && !wait {
 		return nil, false
 	}
@@ -62,8 +61,8 @@ func (s *siege) nextLoss() (l *loss, wait bool) {
 
 // The commands that stand before a program where a container starts.
 var (
-	createsPool = []string{"pool", "create", "default", "--new"}
-	ensuresPool = []string{"pool", "ensure", "default"}
+	createsPool = []string{"pool", "create", "--new"}
+	ensuresPool = []string{"pool", "ensure"}
 )
 
 // come starts a process in a slot as a container does: with its grant file, or fresh, and
@@ -77,7 +76,7 @@ func (s *siege) come(i int, off time.Duration, before []string, fresh bool) {
 	if before != nil {
 		ctx, stop := context.WithTimeout(context.Background(), budget)
 		defer stop()
-		cmd := exec.CommandContext(ctx, program(s.tb, "firn"), append(slices.Clone(before), "--store", s.store.url)...)
+		cmd := exec.CommandContext(ctx, program(s.tb, "firn"), append(slices.Clone(before), s.pool, "--store", s.store.url)...)
 		cmd.SysProcAttr = ownGroup()
 		_ = cmd.Run()
 	}
@@ -161,7 +160,7 @@ func (s *siege) lose(l *loss, wait bool) {
 		return
 	}
 	if !s.target.lossy {
-		o.drawsFrom(series)
+		o.drawsFrom(s.series)
 	}
 	s.out.types(o.typed)
 	read := newReader(s.world.layout)
@@ -194,7 +193,7 @@ func (s *siege) remains() bool {
 		s.tb.Fatal(err)
 	}
 	defer st.Close()
-	list, err := st.List(ctx, "pool/"+pool.Default)
+	list, err := st.List(ctx, "pool/"+s.pool)
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -24,8 +24,10 @@ type Outcome struct {
 	Numbers   int64          `json:"numbers"` // of the series
 	Harms     map[string]int `json:"faults"`  // how often each was done
 	Typed     map[string]int `json:"typed"`   // how often a command was, after a loss
+	Pairs     Pairs          `json:"pairs"`
 	Repeats   int64          `json:"repeats"`
-	Problems  []string       `json:"problems"` // the first of them; every repeat is one
+	Problems  []string       `json:"problems"`        // the first of them; every repeat is one
+	Stays     []string       `json:"stays,omitempty"` // records in a store that was given
 
 	Survived time.Duration       `json:"longest_outage_without_a_failed_call_ns"` // of the store
 	Longest  time.Duration       `json:"longest_outage_ns"`
@@ -52,8 +54,8 @@ const Several = "several at once"
 
 func newOutcome(o Options) *Outcome {
 	return &Outcome{
-		Store: o.Store, Seed: o.Seed, Command: o.Command(o.Store), Begun: time.Now().UTC().Truncate(time.Second),
-		Harms: map[string]int{}, Typed: map[string]int{}, Problems: []string{}, Recovery: map[string]Recovery{},
+		Store: o.target().name, Seed: o.Seed, Command: o.Command(o.Store), Begun: time.Now().UTC().Truncate(time.Second),
+		Harms: map[string]int{}, Typed: map[string]int{}, Pairs: Pairs{NotMet: []string{}}, Problems: []string{}, Recovery: map[string]Recovery{},
 	}
 }
 
@@ -62,6 +64,16 @@ func (o *Outcome) did(what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Harms[what]++
+}
+
+// faults is how many there were.
+func (o *Outcome) faults() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, k := range o.Harms {
+		n += k
+	}
+	return n
 }
 
 // types counts what an operator typed, without its flags.
@@ -122,6 +134,7 @@ func Together(options Options, all []*Outcome) *Outcome {
 		sum.Survived, sum.Longest = max(sum.Survived, o.Survived), max(sum.Longest, o.Longest)
 		sum.Order.add(o.Order)
 		sum.Agreed.add(o.Agreed)
+		sum.Pairs.add(o.Store, o.Pairs)
 		if n := len(o.Problems); n > 0 {
 			sum.problem("%s: %s", o.Store, o.Problems[0])
 		}

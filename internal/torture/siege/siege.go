@@ -3,8 +3,10 @@
 package siege
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -26,14 +28,19 @@ type Options struct {
 	For     time.Duration // how long harm is done
 	Workers int           // how many processes; there are workers for three quarters of them
 	Seed    uint64        // of what is done to whom, and when. What a process does at that instant is not the same again
+	Faults  int           // after how many harms it ends, at the latest after For; 0: after For
 	Broken  string        // a fault that the processes have, so that ids repeat; see Faults
 	Live    *Live         // nil, or what shows how far it is
+	Given   *Given        // nil, or the store, which was not started by the siege; Store is not used
 }
 
 // Command is what to type to have the same faults again, on these stores.
 func (o Options) Command(stores ...string) string {
-	text := fmt.Sprintf("go run ./internal/torture -stores %s -workers %d -for %s -seed %d",
-		strings.Join(stores, ","), o.Workers, o.For, o.Seed)
+	which := "-stores " + strings.Join(stores, ",")
+	if o.Given != nil {
+		which = "-store '" + o.Given.String() + "'"
+	}
+	text := fmt.Sprintf("go run ./internal/torture %s -workers %d -for %s -seed %d", which, o.Workers, o.For, o.Seed)
 	if o.Broken != "" {
 		text += " -broken " + o.Broken
 	}
@@ -75,8 +82,10 @@ type siege struct {
 	store  *victim
 	world  *world
 	slots  []slot
+	pool   string
+	series string
 	places int // for how many of them there is a worker
-	deck   []harm
+	deck   *deck
 	out    *Outcome
 
 	begun  time.Duration // when harm began
@@ -105,7 +114,7 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 	tb.Helper()
 	s := &siege{Options: options, ctx: ctx, out: newOutcome(options), random: newRandom(options.Seed)}
 	s.tb = &recorder{tb, s.out}
-	s.target = targets[slices.IndexFunc(targets, func(t target) bool { return t.name == options.Store })]
+	s.target = options.target()
 	program(s.tb, "holder") // is not to be built on the time of the siege
 	if ctx.Err() != nil {
 		tb.Fatal(context.Cause(ctx))
@@ -117,7 +126,7 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 	}
 	for ctx.Err() == nil && !s.out.bad() {
 		l, wait := s.nextLoss()
-		if now()-s.begun >= s.For && (l == nil || s.losses > 0) {
+		if s.over() && (l == nil || s.losses > 0) {
 			break
 		}
 		if l != nil {
@@ -131,30 +140,34 @@ func Run(ctx context.Context, tb testing.TB, options Options) *Outcome {
 	return s.out
 }
 
+// over reports whether harm was done for as long, or as often, as options say.
+func (s *siege) over() bool {
+	return now()-s.begun >= s.For || s.Faults > 0 && s.out.faults() >= s.Faults
+}
+
 // begin starts the store and the processes.
 func (s *siege) begin() {
 	s.tb.Helper()
-	s.places = max(1, s.Workers*3/4)
-	if s.target.lossy {
-		s.places = 2 * s.Workers // who comes in another's place waits long enough as it is
-	}
-	s.world = newWorld(s.tb, "-pool", pool.Default, "-insist", "-hands", strconv.Itoa(hands),
+	s.pool, s.series, s.places = pool.Default, "numbers", placesFor(s.Workers, s.target.lossy)
+	s.world = newWorld(s.tb, "-insist", "-hands", strconv.Itoa(hands),
 		"-outage", budget.String(), "-renew", "300ms")
 	if s.Broken != Vouched && s.Broken != Lied {
 		s.world.args = append(s.world.args, "-broken", s.Broken)
 	}
 	s.world.lossy = s.target.lossy
 	s.store = s.target.start(s)
+	s.world.args = append(s.world.args, "-pool", s.pool)
+	s.deck = newDeck(s.store.harms)
 	if s.Broken == Lied {
 		s.store.losses = slices.DeleteFunc(s.store.losses, func(l loss) bool { return !l.nothing })
 	}
-	s.first = slices.IndexFunc(targets, func(t target) bool { return t.name == s.target.name }) + int(s.Seed%60) // not the same for all stores
+	s.first = placeOf(s.Store) + int(s.Seed%60) // not the same for all stores
 	if s.target.lossy {
 		// Ids come in batches that fill most of a tick: two processes that issue from
 		// the same ticks of a worker repeat each other's for sure.
 		s.world.args = append(s.world.args, "-ttl", "10s", "-draw", "append", "-batch", "2500", "-rate", "40")
 	} else {
-		s.world.args = append(s.world.args, "-ttl", "900ms", "-wait", "1s", "-draw", "mixed", "-batch", "16", "-rate", "200", "-series", series)
+		s.world.args = append(s.world.args, "-ttl", "900ms", "-wait", "1s", "-draw", "mixed", "-batch", "16", "-rate", "200", "-series", s.series)
 	}
 	s.slots = make([]slot, s.Workers)
 	for i := range s.slots {
@@ -166,8 +179,16 @@ func (s *siege) begin() {
 	}
 }
 
+// placesFor is how many workers there are for so many processes: for three quarters of them.
+// Where the store can forget, who comes in another's place waits long enough as it is.
+func placesFor(workers int, lossy bool) int {
+	if lossy {
+		return 2 * workers
+	}
+	return max(1, workers*3/4)
+}
+
 const (
-	series = "numbers"
 	hands  = 3
 	budget = 3 * time.Second // outage budget
 )
@@ -214,28 +235,40 @@ func (s *siege) replace(i int, off time.Duration) {
 	s.start(i, off)
 }
 
+// A step is the beginning or the end of a harm.
+type step struct {
+	at   time.Duration
+	harm bool // it begins
+	do   func()
+}
+
+// steps are what is done in a round, in order. Each harm that strikes meets those that last.
+func (s *siege) steps(harms []harm) (steps []step) {
+	draws := s.drawAll(harms)
+	var lasting []string
+	for i, h := range harms {
+		d, undo := draws[i], func() {}
+		steps = append(steps, step{d.after, true, func() {
+			s.out.did(h.name)
+			s.deck.strikes(h.name, lasting)
+			lasting = append(lasting, h.name)
+			undo = h.do(s, d)
+		}}, step{d.after + d.length, false, func() {
+			if at := slices.Index(lasting, h.name); at >= 0 {
+				lasting = slices.Delete(lasting, at, at+1)
+			}
+			undo()
+		}})
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return steps
+}
+
 // A round is some harm, done and undone, and the wait until all is well again.
 func (s *siege) round() {
 	s.tb.Helper()
-	harms := s.deal()
-	type step struct {
-		at   time.Duration
-		harm bool
-		do   func()
-	}
-	var steps []step
-	for i, h := range harms {
-		d := h.draw(s)
-		if i == 0 {
-			d.after = 0
-		}
-		undo := func() {}
-		steps = append(steps, step{d.after, true, func() {
-			s.out.did(h.name)
-			undo = h.do(s, d)
-		}}, step{d.after + d.length, false, func() { undo() }})
-	}
-	slices.SortStableFunc(steps, func(a, b step) int { return int(a.at - b.at) })
+	harms := s.deck.deal(s.random)
+	steps := s.steps(harms)
 	s.does(namesOf(harms))
 	places, begun := s.heard(), now()
 	for _, st := range steps {
@@ -294,7 +327,7 @@ func (s *siege) judge(h harm, places map[*proc]int, begun, ended time.Duration) 
 			// older, and the horizon nearer. One that comes as late as the time to live
 			// counts when the pool's record was read again, and for that the store must
 			// not be away yet.
-			if left := s.world.left(p, e, begun-250*time.Millisecond); !s.target.lossy && at < budget-1500*time.Millisecond && left > 500*time.Millisecond {
+			if left := min(s.world.left(p, e, begun-250*time.Millisecond), p.ownLeft(e)); !s.target.lossy && at < budget-1500*time.Millisecond && left > 500*time.Millisecond {
 				s.out.problem("%s: %s: a call fails after %s, with a budget of %s and %s before the horizon: %s\n%s",
 					h.name, p.name, round(at), budget, round(left), e.Text, p.story())
 			}
@@ -317,6 +350,19 @@ func (w *world) left(p *proc, at ledger.Event, by time.Duration) time.Duration {
 	}
 	wall := time.Now().Add(time.Duration(at.Boot) - now() + p.skew.get())
 	return w.layout.Time(granted[len(granted)-1].Horizon).Sub(wall)
+}
+
+// ownLeft is how long a process itself had to its horizon at an event, when it said last that
+// the store is away. It may have taken a write for lost that the store acknowledged late.
+func (p *proc) ownLeft(at ledger.Event) time.Duration {
+	away := p.find(0, func(e ledger.Event) bool {
+		return e.Event == ledger.Changed && e.Phase == "holding" && e.Degraded && e.Boot <= at.Boot
+	})
+	if len(away) == 0 {
+		return time.Duration(math.MaxInt64)
+	}
+	last := away[len(away)-1]
+	return time.Duration(last.Boot-at.Boot) + time.Duration(last.LeftMS)*time.Millisecond
 }
 
 // recovers waits until everybody for whom there is a worker issues, and has had the store
@@ -387,11 +433,7 @@ func (s *siege) count() {
 		ids += p.count()
 	}
 	s.Live.IDs.Store(ids)
-	n := 0
-	for _, k := range s.out.Harms {
-		n += k
-	}
-	s.Live.Harms.Store(int64(n))
+	s.Live.Harms.Store(int64(s.out.faults()))
 }
 
 // compare looks for repeats now and then, and takes a twentieth of the time for it.
@@ -408,12 +450,22 @@ func (s *siege) compare() {
 func (s *siege) end() {
 	s.tb.Helper()
 	s.background.Wait()
+	if s.Given != nil {
+		s.giveBack()
+	}
 	all := s.world.gather()
+	if s.Given != nil {
+		var err error
+		if s.out.Stays, err = s.Given.stays(); err != nil {
+			s.out.problem("what stays in %s: %v", s.Given, err)
+		}
+	}
 	s.survey()
 	r := s.look(all)
 	s.count()
 	s.out.Processes, s.out.Workers, s.out.Terms = len(s.world.procs), r.Workers, r.Terms
 	s.out.IDs, s.out.Numbers = r.IDs, r.Numbers
+	s.out.Pairs = s.deck.pairs()
 	s.out.Order = OrderOf(s.world.layout, all)
 	right := slices.DeleteFunc(all, func(i Issuer) bool { return i.Off })
 	s.out.Agreed = OrderOf(s.world.layout, right)
@@ -428,8 +480,15 @@ func (s *siege) look(issuers []Issuer) *Report {
 	if s.Live != nil {
 		s.Live.Repeats.Store(r.Repeated)
 	}
+	told := map[*proc]bool{}
 	for _, text := range r.Problems {
 		s.out.problem("%s", text)
+		for _, p := range s.world.procs {
+			if !told[p] && slices.Contains(strings.Fields(text), p.name) {
+				told[p] = true
+				s.out.problem("%s said lately:\n%s", p.name, p.story())
+			}
+		}
 	}
 	return r
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
-	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store/open"
 )
 
@@ -25,8 +24,8 @@ const (
 )
 
 // away is a harm that keeps the store away.
-func away(name string, length time.Duration, fail, mend func(s *siege)) harm {
-	h := harm{name: name, store: true, outage: true, length: length, do: func(s *siege, _ draw) func() {
+func away(name string, of part, length time.Duration, fail, mend func(s *siege)) harm {
+	h := harm{name: name, part: of, outage: true, length: length, do: func(s *siege, _ draw) func() {
 		fail(s)
 		return func() { mend(s) }
 	}}
@@ -37,27 +36,48 @@ func away(name string, length time.Duration, fail, mend func(s *siege)) harm {
 }
 
 func killed(server *testserver.Server, length time.Duration) harm {
-	return away("store killed", length, func(s *siege) { server.Kill(s.tb) }, func(s *siege) { server.Start(s.tb) })
+	return away("store killed", theServer, length, func(s *siege) { server.Kill(s.tb) }, func(s *siege) { server.Start(s.tb) })
 }
 
 func frozen(server *testserver.Server, length time.Duration) harm {
-	return away("store frozen", length, func(s *siege) { server.Freeze(s.tb) }, func(s *siege) { server.Thaw(s.tb) })
+	return away("store frozen", theServer, length, func(s *siege) { server.Freeze(s.tb) }, func(s *siege) { server.Thaw(s.tb) })
 }
 
-func cutOff(proxy *testserver.Proxy, length time.Duration) harm {
-	return away("store cut off", length, func(*siege) { proxy.Refuse(true); proxy.Cut() }, func(*siege) { proxy.Refuse(false) })
+// proxies lead to a store, one to each of its servers.
+type proxies []*testserver.Proxy
+
+func (p proxies) each(do func(*testserver.Proxy)) func(*siege) {
+	return func(*siege) {
+		for _, one := range p {
+			do(one)
+		}
+	}
+}
+
+func cutOff(p proxies, length time.Duration) harm {
+	return away("store cut off", connections, length,
+		p.each(func(one *testserver.Proxy) { one.Refuse(true); one.Cut() }), p.each(func(one *testserver.Proxy) { one.Refuse(false) }))
+}
+
+// networkHarms are what is done to what leads to a store.
+func networkHarms(p proxies) []harm {
+	return []harm{
+		cutOff(p, short), cutOff(p, long),
+		away("network silent", allBytes, short,
+			p.each(func(one *testserver.Proxy) { one.Hang(true) }), p.each(func(one *testserver.Proxy) { one.Hang(false) })),
+		away("requests lost", requests, short,
+			p.each(func(one *testserver.Proxy) { one.LoseRequests(8) }), p.each(func(one *testserver.Proxy) { one.LoseRequests(0) })),
+		away("replies lost", replies, short,
+			p.each(func(one *testserver.Proxy) { one.LoseReplies(16) }), p.each(func(one *testserver.Proxy) { one.LoseReplies(0) })),
+	}
 }
 
 // serverHarms are what is done to a server and to what leads there.
 func serverHarms(server *testserver.Server, proxy *testserver.Proxy) []harm {
-	return []harm{
+	return append([]harm{
 		killed(server, short), killed(server, long),
 		frozen(server, short), frozen(server, long),
-		cutOff(proxy, short), cutOff(proxy, long),
-		away("network silent", short, func(*siege) { proxy.Hang(true) }, func(*siege) { proxy.Hang(false) }),
-		away("requests lost", short, func(*siege) { proxy.LoseRequests(8) }, func(*siege) { proxy.LoseRequests(0) }),
-		away("replies lost", short, func(*siege) { proxy.LoseReplies(16) }, func(*siege) { proxy.LoseReplies(0) }),
-	}
+	}, networkHarms(proxies{proxy})...)
 }
 
 // clusterHarms are what is done to a cluster of three.
@@ -68,13 +88,13 @@ func clusterHarms(c *testserver.Cluster) []harm {
 		return func() { mend(led) }
 	}
 	return []harm{
-		{name: "leader killed", store: true, outage: true, length: short, do: func(s *siege, _ draw) func() {
+		{name: "leader killed", part: theServer, outage: true, length: short, do: func(s *siege, _ draw) func() {
 			return leader(s, func(m *testserver.Server) { m.Kill(s.tb) }, func(m *testserver.Server) { m.Start(s.tb) })
 		}},
-		{name: "leader frozen", store: true, outage: true, length: short, do: func(s *siege, _ draw) func() {
+		{name: "leader frozen", part: theServer, outage: true, length: short, do: func(s *siege, _ draw) func() {
 			return leader(s, func(m *testserver.Server) { m.Freeze(s.tb) }, func(m *testserver.Server) { m.Thaw(s.tb) })
 		}},
-		away("majority killed", long, func(s *siege) {
+		away("majority killed", theServer, long, func(s *siege) {
 			c.Members[0].Kill(s.tb)
 			c.Members[1].Kill(s.tb)
 		}, func(s *siege) { c.Start(s.tb) }),
@@ -85,7 +105,7 @@ func clusterHarms(c *testserver.Cluster) []harm {
 // command. All processes are ended before and started after, but for two: one goes on
 // with what it was granted, and one sleeps through it.
 func putBack(replace func(s *siege)) harm {
-	return harm{name: "store recover", store: true, length: time.Second, do: func(s *siege, d draw) func() {
+	return harm{name: "store recover", part: wholeStore, length: time.Second, do: func(s *siege, d draw) func() {
 		s.store.cut()
 		last := (d.slot + 1) % len(s.slots)
 		for i := range s.slots {
@@ -136,7 +156,7 @@ func (s *siege) era() {
 // acknowledged. Where the rules are those of a store that does not forget, all who could
 // notice are replaced.
 func failover(primary *testserver.Server, front *testserver.Proxy) harm {
-	return harm{name: "failover without the last writes", store: true, first: true, length: time.Second, do: func(s *siege, _ draw) func() {
+	return harm{name: "failover without the last writes", part: wholeStore, first: true, length: time.Second, do: func(s *siege, _ draw) func() {
 		standby := testserver.PostgresStandby(s.tb, primary)
 		s.recovers(now())
 		standby.Link.Hang(true)
@@ -189,7 +209,7 @@ func emptied(start func(testing.TB), members ...*testserver.Server) loss {
 var recordRemoved = loss{name: "pool's record removed", keepsWorkers: true, do: func(s *siege) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	if err := removeRecord(ctx, s.store.url, "pool/"+pool.Default); err != nil {
+	if err := removeRecord(ctx, s.store.url, "pool/"+s.pool); err != nil {
 		s.tb.Fatal(err)
 	}
 }}

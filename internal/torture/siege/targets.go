@@ -66,9 +66,24 @@ func Stores() (stores, others []string) {
 	return stores, others
 }
 
+// target is what is besieged.
+func (o Options) target() target {
+	switch at := placeOf(o.Store); {
+	case o.Given != nil:
+		return o.Given.target()
+	case at >= 0:
+		return targets[at]
+	}
+	return target{name: o.Store}
+}
+
+func placeOf(store string) int {
+	return slices.IndexFunc(targets, func(t target) bool { return t.name == store })
+}
+
 // Installed returns nil if the programs of a store are installed.
 func Installed(name string) error {
-	return targets[slices.IndexFunc(targets, func(t target) bool { return t.name == name })].needs()
+	return targets[placeOf(name)].needs()
 }
 
 func nothing() error { return nil }
@@ -177,13 +192,17 @@ func (s *siege) found(url string) {
 		s.tb.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := pool.Create(ctx, st, pool.Default, &pool.Options{Workers: int64(s.places), Outage: budget}); err != nil {
+	o := &pool.Options{Workers: int64(s.places), Outage: budget}
+	if s.Given != nil { // its ids are thrown away, so that no other pool has to make room
+		o.MayRepeat = s.Given.pools
+	}
+	if _, err := pool.Create(ctx, st, s.pool, o); err != nil {
 		s.tb.Fatal(err)
 	}
 	if s.target.lossy {
 		return
 	}
-	if _, err := sequence.Create(ctx, st, series, nil); err != nil {
+	if _, err := sequence.Create(ctx, st, s.series, &sequence.Options{New: true}); err != nil {
 		s.tb.Fatal(err)
 	}
 }
