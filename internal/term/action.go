@@ -34,23 +34,24 @@ const (
 type Purpose uint8
 
 const (
-	_               Purpose = iota
-	Pause                   // until something is due, or may be tried again
-	AskDurability           // what the store promises, before the pool is joined
-	WatchDurability         // the same, now and then while a worker is held
-	JoinPool                // the pool's record, before a worker is sought
-	ConfirmPool             // again, after one was taken
-	ConfirmStore            // the store's record, after that
-	WatchPool               // the pool's record, while a worker is held
-	WritePool               // what this member has to say in the pool's record
-	ListWorkers             // the records of all workers of a pool
-	ReadWorker              // the record of one, to see whether it is free
-	ReadHint                // where to look for a worker that nobody ever had
-	WriteHint               // where the next one may be
-	TakeWorker              // our worker's record: it is ours
-	ExtendWorker            // its horizon is further ahead
-	ReleaseWorker           // it is free
-	SettleWorker            // our worker's record, since a write of it is in doubt
+	_                 Purpose = iota
+	Pause                     // until something is due, or may be tried again
+	AskDurability             // what the store promises, before the pool is joined
+	WatchDurability           // the same, now and then while a worker is held
+	ConfirmDurability         // the same, after a worker was taken
+	JoinPool                  // the pool's record, before a worker is sought
+	ConfirmPool               // again, after one was taken
+	ConfirmStore              // the store's record, after that
+	WatchPool                 // the pool's record, while a worker is held
+	WritePool                 // what this member has to say in the pool's record
+	ListWorkers               // the records of all workers of a pool
+	ReadWorker                // the record of one, to see whether it is free
+	ReadHint                  // where to look for a worker that nobody ever had
+	WriteHint                 // where the next one may be
+	TakeWorker                // our worker's record: it is ours
+	ExtendWorker              // its horizon is further ahead
+	ReleaseWorker             // it is free
+	SettleWorker              // our worker's record, since a write of it is in doubt
 )
 
 // get, list and put make the action that serves a purpose. An Action without one is for

@@ -324,3 +324,27 @@ func TestForgotInAnyPhase(t *testing.T) {
 		}
 	}
 }
+
+// Another store is in the place of the one that a process looked at before it took a worker: a
+// dump was restored, say. The records are the same, and who had the worker may issue still.
+func TestOtherStoreWhileTaking(t *testing.T) {
+	x := newScript(t)
+	x.identity = "here"
+	a := x.actor("a").until(term.Seeking)
+	x.pass(time.Second)
+	a.pending(term.Taking)
+	x.identity = "copy"
+	a.until(term.Confirming).does(term.Ask, "").answer().is(term.Forgotten)
+}
+
+// The same, where the store is found to be able to forget: the worker was chosen by rules that
+// do not hold.
+func TestForgetfulWhileTaking(t *testing.T) {
+	x := newScript(t)
+	a := x.actor("a").until(term.Seeking)
+	x.pass(time.Second)
+	a.pending(term.Taking)
+	x.durable = false
+	a.until(term.Confirming).does(term.Ask, "").answer().
+		fails(term.Lost, "lease: worker 0 is lost: another process has found that the store can forget what it acknowledged")
+}

@@ -12,11 +12,15 @@ import (
 // This file has what follows from each answer to a question: what the store promises, and
 // what its records say. Answers to writes are in write.go.
 
-// promised: the store says how durable it is.
+// promised: the store says how durable it is, and which it is.
 func (s State) promised(r *Rules, now Now, d store.Durability) (State, Action) {
+	judged := s.Lossy
 	s.see(r, View{Durability: d, Asked: s.asked, Known: true})
-	if s.Pool.Elsewhere(d.Identity) {
+	switch {
+	case s.Pool.Elsewhere(d.Identity):
 		return s.elsewhere(r, s.Pool, d.Identity)
+	case s.doing == ConfirmDurability && s.Lossy && !judged:
+		return s.end(Lost, &LostError{Worker: s.Worker, Err: errClass})
 	}
 	return s.next(r, now)
 }

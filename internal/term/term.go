@@ -265,6 +265,9 @@ func (s State) next(r *Rules, now Now) (State, Action) {
 	case Noting:
 		return s.note(r)
 	case Confirming:
+		if s.View.Asked < s.Since { // it may have been another store since
+			return s, ask(ConfirmDurability)
+		}
 		return s, get(ConfirmPool, KeyPool(r.Pool))
 	default:
 		return s.hold(r, now)
