@@ -18,7 +18,7 @@ var counters = []Mutant{
 	{Name: "a run of own spans goes across those of others", File: own, Old: "o.mine != \"\" && o.run.Key == s.Key && o.run.To == s.Above", New: "o.mine != \"\" && o.run.Key == s.Key"},
 	{Name: "how far numbers were granted is not kept when they are handed back", File: writeBlock, Old: "s.want.Granted, s.want.Reached = to, max(s.Have.Reached, top)", New: "s.want.Granted, s.want.Reached = to, s.Have.Reached\n\t_ = top"},
 	{Name: "fewer writes than known pass", File: readBlock, Old: "case rec.Writes < was.Writes, rec.Writes == was.Writes && v != s.version:", New: "case false:", With: "a record with less than was granted passes"},
-	{Name: "a record with less than was granted passes", File: readBlock, Old: "case granted && rec.Granted < top:", New: "case granted && rec.Granted < top-1<<40:", Like: "the instance is not looked at"},
+	{Name: "a record with less than was granted passes", File: readBlock, Old: "case granted && rec.Granted < top:", New: "case granted && rec.Granted < top-1<<40:", Like: "numbers of a store that forgets"},
 	{Name: "another series' record passes", File: readBlock, Old: "	case rec.ID != was.ID:\n		return \"its record is another series'\"\n", New: ""},
 	{Name: "the store's instance is not asked after the acknowledgement", File: writeBlock, Old: "case s.Have.Instance != \"\", !s.Durability.Durable, now.Boot-s.promised >= again:", New: "case now.Boot-s.promised >= again:"},
 	{Name: "numbers are granted by another instance of the store", File: readBlock, Old: "case r.ID == \"\" || was == p.Instance:", New: "case r.ID == \"\" || was != \"\":"},

@@ -16,10 +16,9 @@ type checker struct {
 	w      *world
 	all    []*generator
 	by     map[spot]*generator
-	ids    map[firn.ID]*generator // whole ids, of a mutant's generators
-	ticks  map[int64][]firn.Tick  // of a worker, in the order in which they were taken
-	grants map[string]*grant      // by owner
-	full   []string               // when none was free
+	ticks  map[int64][]firn.Tick // of a worker, in the order in which they were taken
+	grants map[string]*grant     // by owner
+	full   []string              // when none was free
 
 	numbers   map[int64]string     // by whom each was drawn
 	highest   [len(counters)]int64 // number of each lane that was ever granted
@@ -129,19 +128,6 @@ func (c *checker) claim(g *generator, t firn.Tick) *generator {
 	return g
 }
 
-// named: a generator has made this id; for mutants whose ids may repeat within a
-// tick.
-func (c *checker) named(g *generator, id firn.ID) {
-	if c.ids == nil {
-		c.ids = map[firn.ID]*generator{}
-	}
-	c.w.total.IDs++
-	if other := c.ids[id]; other != nil {
-		c.w.fail(repeated, "id %d: issued by generator %d of p%d and by generator %d of p%d", id, other.id, other.h.id, g.id, g.h.id)
-	}
-	c.ids[id] = g
-}
-
 // put: the store has carried out a write.
 func (c *checker) put(by *process, key string, old, now *stored) {
 	w := c.w
@@ -186,7 +172,7 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 		if is.Term != was.Term+1 || is.Horizon < was.Horizon {
 			w.fail(misstep, "p%d: takes %+v as %+v", by.id, was, is)
 		}
-		if of != nil && !w.mutant.oneToken {
+		if of != nil {
 			w.fail(misstep, "p%d: an owner twice: %+v", by.id, is)
 		}
 		c.grants[is.Owner] = &grant{worker: n, base: was.Horizon, top: is.Horizon}

@@ -28,18 +28,16 @@ type clerk struct {
 	served  time.Duration    // when it got the last text, or was started
 	def     dated.Definition // as it knows it
 	lost    string           // what it was told that shows that the store has forgotten
-
-	first string // for a mutant: the instance that the store was asked for first
 }
 
 func newClerk(p *process) *clerk {
-	return &clerk{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || p.w.chance(0.9))}
+	return &clerk{process: p, accepts: p.w.kind.lossy() && p.w.chance(0.9)}
 }
 
 // boot opens the series, by the code of package document.
 func (k *clerk) boot() {
 	k.over()
-	k.done, k.late, k.served, k.lost, k.first = false, false, k.w.now, "", ""
+	k.done, k.late, k.served, k.lost = false, false, k.w.now, ""
 	w := k.w
 	o := document.Options{
 		Pattern: w.paper().text, Zone: w.paper().zone, Cache: w.cache, MayRepeat: k.accepts,
@@ -265,12 +263,8 @@ func (t *task) Ask(do dated.Action) record.Answer {
 	}
 	t.stand()
 	t.asks = false
-	a := t.answer
-	if w.mutant.told != nil {
-		a = w.mutant.told(k, do, a)
-	}
-	w.check.papers.told(k, do, a)
-	return a
+	w.check.papers.told(k, do, t.answer)
+	return t.answer
 }
 
 var asked = map[record.Op]kind{record.Get: get, record.Put: put, record.Ask: promise}

@@ -31,7 +31,7 @@ func newDrawer(p *process) *drawer {
 	if p.w.faults.settles {
 		refuse = 0.5
 	}
-	return &drawer{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || !p.w.chance(refuse))}
+	return &drawer{process: p, accepts: p.w.kind.lossy() && !p.w.chance(refuse)}
 }
 
 func (d *drawer) boot() {
@@ -195,10 +195,7 @@ func (d *drawer) got(c *call, ranges ...firn.Range) {
 			if !c.ranged {
 				d.newest[i] = max(d.newest[i], n)
 			}
-			d.lanes[i].used = max(d.lanes[i].used, n)
-			if !w.mutant.unacked { // else it has them already
-				w.check.drawn(d, i, n)
-			}
+			w.check.drawn(d, i, n)
 		}
 	}
 }

@@ -36,9 +36,6 @@ type errand struct {
 	reply reply // to the last request
 	err   error // of the whole
 	then  func(error)
-
-	listed []store.Record // for mutants: what a list was,
-	first  *store.Version // and which version the first write of the pool's record replaces
 }
 
 // do begins an errand, and calls then with what came of it, unless whoever does it has
@@ -56,23 +53,13 @@ func (w *world) do(e *errand, work func(context.Context, store.Store) error, the
 
 // step goes on to the next request.
 func (e *errand) step() {
-	for {
-		rq, more := e.next()
-		if !more {
-			e.w.logf("%s: done: %v", e.what, e.err)
-			e.then(e.err)
-			return
-		}
-		m := e.w.mutant
-		if m.errand != nil {
-			if r, done := m.errand(e, &rq); done {
-				e.reply = r
-				continue
-			}
-		}
+	rq, more := e.next()
+	if more {
 		e.send(rq)
 		return
 	}
+	e.w.logf("%s: done: %v", e.what, e.err)
+	e.then(e.err)
 }
 
 // send carries a request to the store. Of what comes back the first counts.

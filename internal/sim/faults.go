@@ -311,7 +311,7 @@ func (w *world) failOver(to int) {
 	s.instance++
 	if w.series {
 		w.after(w.upTo(2*time.Second), func() { w.repairCounter(w.store) })
-		if !w.leases && s.identity != "" && w.mutant.name == "" && w.chance(0.2) { // it is another server
+		if !w.leases && s.identity != "" && w.chance(0.2) { // it is another server
 			s.identity += "'"
 		}
 		if w.faults.caches && w.chance(0.5) {

@@ -45,13 +45,6 @@ type holder struct {
 	lacks   time.Duration // without a grant since
 	rate    rate          // of requests
 	naps    int           // waits in a row that end at once
-
-	// For mutants.
-	heard  term.Event    // the answer that the next reading of the clocks is for
-	sent   term.Action   // the last Put
-	meant  []byte        // its value before a mutant had it
-	sentAt time.Duration // boot time at which it was sent
-	cached *term.Found   // the pool's record as it was read first
 }
 
 func newHolder(p *process) *holder {
@@ -65,9 +58,9 @@ func newHolder(p *process) *holder {
 		h.rules.Outage = 0 // as long as the pool allows
 	}
 	switch {
-	case w.mutant.sharedFile && p.id > 0:
+	case w.wrong.shares && p.id > 0:
 		h.file = w.procs[0].holder.file
-	case w.faults.files && (w.mutant.sharedFile || w.chance(0.5)):
+	case w.faults.files && (w.wrong.shares || w.chance(0.5)):
 		h.file = newGrantFile(w)
 	}
 	if w.held && w.chance(0.5) {
@@ -100,7 +93,7 @@ func (h *holder) choose() {
 
 func (h *holder) boot() {
 	h.choose()
-	h.gen, h.done, h.nudged, h.naps, h.heard = nil, false, false, 0, nil
+	h.gen, h.done, h.nudged, h.naps = nil, false, false, 0
 	h.before, h.knew = term.State{}, ""
 	h.rate = rate{since: h.w.now}
 	if h.gaveUp == nil || h.lacks < 0 { // to be started again and again, and stop each time, is no good
@@ -162,16 +155,7 @@ func (h *holder) resume() {
 
 // Clocks reads the system's clocks.
 func (h *holder) Clocks() term.Now {
-	now := term.Now{Wall: h.host.wall(), Boot: h.host.boot()}
-	m := h.w.mutant
-	if m.behind != nil && h.heard != nil {
-		now.Boot -= m.behind(h, now.Boot, h.heard)
-	}
-	if m.steppingClock {
-		h.p.Clock = term.NewClock(now.Wall, now.Boot)
-	}
-	h.heard = nil
-	return now
+	return term.Now{Wall: h.host.wall(), Boot: h.host.boot()}
 }
 
 // Wait stands still until the world goes on.
@@ -187,24 +171,14 @@ func (h *holder) Wait(until time.Duration) driver.Signal {
 		panic(errKilled)
 	}
 	s := h.signal
-	h.signal, h.heard = driver.Signal{}, s.Answer
+	h.signal = driver.Signal{}
 	return s
 }
 
 // Send asks the store. Of what comes back the first counts.
 func (h *holder) Send(do term.Action, patience time.Duration) {
 	h.rate.count(h)
-	meant := do.Value
-	if h.w.mutant.action != nil {
-		do = h.w.mutant.action(h, do)
-	}
-	if do.Op == term.Put {
-		h.sent, h.sentAt, h.meant = do, h.host.boot(), meant
-	}
 	h.request++
-	if do.Op == term.None { // a mutant does not send it
-		return
-	}
 	rq := request{kind: kinds[do.Op], key: do.Key, value: do.Value, cond: do.Cond, taking: do.For == term.TakeWorker}
 	answer := h.answerTo(h.request)
 	h.w.send(h.process, rq, patience, func(r reply) { answer(r.ofTerm(rq.kind)) })
@@ -225,9 +199,6 @@ func (h *holder) answerTo(request int) func(term.Event) {
 				return
 			}
 			h.request++
-			if m := h.w.mutant; m.event != nil {
-				e = m.event(h, e)
-			}
 			h.signal.Answer = e
 			h.resume()
 		})
@@ -272,28 +243,8 @@ func (h *holder) NewGenerator(grant firn.Grant, now time.Time) (driver.Generator
 	if err := h.rules.Layout.Check(now); err != nil {
 		return nil, err
 	}
-	h.gen = newGenerator(h, h.granted(grant), now)
+	h.gen = newGenerator(h, grant, now)
 	return h.gen, nil
-}
-
-// granted is what a mutant makes of a grant.
-func (h *holder) granted(g firn.Grant) firn.Grant {
-	m := h.w.mutant
-	if all, ok := h.p.Term.Grant(); ok && m.lateMark {
-		g.Horizon = all.Horizon
-	}
-	if m.grant != nil {
-		g = m.grant(h, g)
-	}
-	return g
-}
-
-// Mark leaves a handover in the grant file.
-func (h *holder) Mark(left driver.Handover) error {
-	if left.Void && h.w.mutant.staleFile {
-		return nil
-	}
-	return h.leave(left)
 }
 
 // Show checks what the machine decided.

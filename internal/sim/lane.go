@@ -33,11 +33,6 @@ type lane struct {
 	naps    int   // waits in a row that ended at once
 	failed  error // nothing is issued any more
 	top     int64 // highest number that was granted to it
-	used    int64 // highest number that a call has returned
-
-	// For mutants.
-	promised store.Durability // before the last Put
-	put      block.Record     // that is under way
 }
 
 // start runs the loop, once the lane is open.
@@ -130,7 +125,6 @@ func (l *lane) first(do block.Action) block.Answer {
 // join reads the record, and returns why it is not one to draw from.
 func (l *lane) join(seen store.Durability) error {
 	w := l.w
-	l.promised = seen
 	l.Driver = block.Start(l.rules(), block.Limits{MaxUnused: 30, CacheFor: 2 * w.think}, "", w.bits(), seen, l.Clocks())
 	var e block.Event = block.Take{}
 	for !l.shut {
@@ -178,12 +172,9 @@ func (l *lane) Do(do block.Action, patience, grace time.Duration) block.Answer {
 	if do.Op == record.Sleep {
 		l.later(min(do.Pause, patience), func() {})
 	} else {
-		l.send(do, patience)
+		l.ask(request{kind: kindsOfCounter[do.Op], key: do.Key, value: do.Value, cond: do.Cond}, patience)
 	}
 	l.stand()
-	if m := l.w.mutant; m.heard != nil {
-		return m.heard(l, l.answer)
-	}
 	return l.answer
 }
 
@@ -285,21 +276,6 @@ func (l *lane) Failed(err error) {
 	l.w.logf("p%d: counter: failed: %v", l.id, err)
 	l.failed = err
 	l.giveUp(pick(l.w.rng, 0, l.w.around(2*l.w.think)))
-}
-
-// send sends what the machine asks for to the store.
-func (l *lane) send(do block.Action, patience time.Duration) {
-	w := l.w
-	if do.Op == record.Put {
-		if w.mutant.name != "" {
-			l.put, _ = block.Read(store.Record{Version: "?", Value: do.Value})
-		}
-		l.promised = l.store.promise(l.process)
-		if w.mutant.put != nil {
-			do = w.mutant.put(l, do)
-		}
-	}
-	l.ask(request{kind: kindsOfCounter[do.Op], key: do.Key, value: do.Value, cond: do.Cond}, patience)
 }
 
 var kindsOfCounter = map[record.Op]kind{record.Get: get, record.Put: put, record.Ask: promise}

@@ -8,8 +8,6 @@ import (
 	"github.com/firn-id/firn/internal/term"
 )
 
-// What schedules of mutants have in common.
-
 // quick rules let a new holder come and issue after little time.
 func quick(r *term.Rules) {
 	r.Reach, r.Renew, r.TTL, r.Wait = 2*time.Second, 2*time.Second, 6*time.Second, 7*time.Second
@@ -66,7 +64,8 @@ func ghost(w *world) {
 	for h.p.Term.Phase < term.Taking {
 		w.until(w.now + 100*time.Microsecond)
 	}
-	attempt := request{kind: put, key: h.sent.Key, value: h.sent.Value, cond: h.sent.Cond, version: w.newVersion()}
+	do := h.p.Doing
+	attempt := request{kind: put, key: do.Key, value: do.Value, cond: do.Cond, version: w.newVersion()}
 	w.until(w.now + 10*time.Second + w.around(5*time.Second))
 	p.pause(time.Hour, false)
 	other.boot()
@@ -348,4 +347,28 @@ func twinning(s *setup) {
 	quick(&s.rules)
 	s.faults = faults{twins: true, pauses: true, kills: true}
 	s.named, s.every, s.lasts, s.procs = true, 3*time.Second, 30*time.Second, 4
+}
+
+func documents(s *setup) {
+	s.documenting(rand.New(rand.NewPCG(3, uint64(s.lasts)^uint64(s.every)^uint64(s.procs))))
+	s.lives = false
+}
+
+// documentsDated schedules have a store's clock that is set.
+func documentsDated(s *setup) {
+	documents(s)
+	s.faults.dates, s.calendar = true, 0
+}
+
+func documentsRestored(s *setup) {
+	documents(s)
+	s.faults.restore, s.faults.dates, s.faults.undefine = true, false, false
+	s.calendar = 0
+}
+
+// documentsTwinning schedules have a store that is copied, and processes that use the copy.
+func documentsTwinning(s *setup) {
+	documents(s)
+	s.faults = faults{twins: true, kills: true}
+	s.named = true
 }
