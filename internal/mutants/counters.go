@@ -23,6 +23,10 @@ var counters = []Mutant{
 	{Name: "the store's instance is not asked after the acknowledgement", File: writeBlock, Old: "case s.Have.Instance != \"\", !s.Durability.Durable, now.Boot-s.promised >= again:", New: "case now.Boot-s.promised >= again:"},
 	{Name: "numbers are granted by another instance of the store", File: readBlock, Old: "case r.ID == \"\" || was == p.Instance:", New: "case r.ID == \"\" || was != \"\":"},
 	{Name: "a grant begins one stride low", File: writeBlock, Old: "Grant{First: s.span.Above + stride,", New: "Grant{First: s.span.Above,"},
+	{Name: "a write of unknown outcome grants", File: writeBlock, Old: "		s.unwritten = true\n		s.own = s.own.Unknown(s.span, a.Record.Version)\n", New: "		return s.grant()\n"},
+	{Name: "a refused write grants", File: writeBlock, Old: "	s.goal, s.alone = ToRead, false\n	s.tries++\n", New: "	if s.tries++; s.under.For == ToGrant {\n		return s.grant()\n	}\n	s.goal, s.alone = ToRead, false\n"},
+	{Name: "a counter of another store passes", File: readBlock, Old: "	return record.CheckOther(fmt.Sprintf(\"series %q\", r.Name), s.Durability.Identity, rec.Store)", New: "	_, _ = r.Name, record.CheckOther(\"\", \"\", rec.Store)\n	return nil", Like: "numbers of a store that is copied"},
+	{Name: "a counter whose record is gone is begun anew", File: readBlock, Old: "	case rec.ID == \"\":\n		return \"its record is gone\"\n", New: "	case rec.ID == \"\":\n		return \"\"\n"},
 	{Name: "a write in doubt is forgotten", File: own, Old: "	if tried != \"\" {\n		o.doubt", New: "	if false {\n		o.doubt", Package: "./sequence", Tests: "TestUnknownOutcome"},
 }
 
@@ -47,5 +51,10 @@ var generator = []Mutant{
 	{Name: "the generator's limit is off by one while it waits", File: "generator.go", Old: "		last := min(old+uint64(n), g.limit.Load())", New: "		last := min(old+uint64(n), g.limit.Load()+1)"},
 	{Name: "a closed generator says one tick less", File: "generator.go", Old: "	return Tick(g.issued >> g.seqBits)", New: "	return Tick(g.issued>>g.seqBits) - 1"},
 	{Name: "Next gives a number above the limit", File: "generator.go", Old: "	if w > g.limit.Load() {\n", New: "	if w > g.limit.Load()+1000 {\n"},
+	{Name: "a generator starts below its base", File: "generator.go", Old: "	g.pace = g.lastOf(grant.Base)\n", New: "	g.pace = g.lastOf(0)\n"},
+	{Name: "a generator does not stop at its horizon", File: "generator.go", Old: "	g.top = g.lastOf(grant.Horizon)\n", New: "	g.top = g.lastOf(l.Last())\n"},
+	{Name: "a clock that was set back is followed", File: "generator.go", Old: "if old+1 >= floor || g.word.CompareAndSwap(", New: "if g.word.CompareAndSwap(", Like: "clocks step"},
+	{Name: "ids run ahead of the clock without a bound", File: "generator.go", Old: "min(t+uint64(g.borrow), g.last))", New: "g.last))", Package: ".", Tests: "."},
+	{Name: "a number that was refused is not given back", File: "generator.go", Old: "		if err != nil {\n			g.giveBack(w)\n", New: "		if err != nil {\n", Package: ".", Tests: "."},
 	{Name: "an id taken while the generator closes is used", File: "generator.go", Old: "limit := g.limit.Swap(0)", New: "limit := g.limit.Load()"},
 }

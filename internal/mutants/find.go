@@ -39,7 +39,9 @@ func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n i
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: it does not build: %w\n%s", m.Name, err, out)
 	}
-	out, err := exec.CommandContext(ctx, program, "-n", strconv.Itoa(n), "-like", m.Like).CombinedOutput()
+	look := exec.CommandContext(ctx, program, "-n", strconv.Itoa(n), "-like", m.Like)
+	look.Env = append(os.Environ(), "GOMAXPROCS=1")
+	out, err := look.CombinedOutput()
 	if err == nil {
 		return "", nil
 	}

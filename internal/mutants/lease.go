@@ -17,6 +17,9 @@ const (
 	operate = "internal/term/operate.go"
 	clock   = "internal/term/clock.go"
 	file    = "internal/grantfile/grantfile.go"
+	machine = "internal/term/term.go"
+	loop    = "internal/holder/holder.go"
+	adopt   = "internal/holder/handover.go"
 )
 
 var lease = []Mutant{
@@ -57,12 +60,54 @@ var lease = []Mutant{
 	{Name: "a pool in another store is accepted", File: read, Old: "	case p.Elsewhere(here):\n		return s.elsewhere(r, p, here)\n	case p.Workers", New: "	case p.Workers", Like: "the store is copied"},
 	{Name: "a worker outside of the pool's range is kept", File: read, Old: "case !workers.Has(s.Worker): // another", New: "case false: // another", Like: "pools hand workers to each other, and writes are late"},
 	{Name: "a release does not know the version of a late extension", File: write, Old: "		s.version = late.Version\n", New: "		_ = late\n"},
-	{Name: "what another program has issued is not counted when its worker is given back", File: "internal/holder/holder.go", Old: "	if d.Foreign { //", New: "	if false { //"},
+	{Name: "what another program has issued is not counted when its worker is given back", File: loop, Old: "	if d.Foreign { //", New: "	if false { //"},
 	{Name: "a recovery's floor is below the pool's own", File: operate, Old: "if t > p.Floor {", New: "if t != p.Floor {"},
 	{Name: "a grant file of before a start of the system is continued", File: file, Old: "	case b.Boot != at.Boot:", New: "	case false:", Like: "grant files, and reboots"},
 	{Name: "a copy of a grant file is continued", File: file, Old: "	case b.Device != at.Device || b.Inode != at.Inode:", New: "	case false:", Like: "grant files that are copied"},
 	{Name: "a grant file whose worker was given back is continued", File: file, Old: "	case b.Void:", New: "	case false:", Like: "grant files"},
-	{Name: "a grant of later than now is continued", File: "internal/holder/handover.go", Old: "case left.Grant.Since > boot:", New: "case false:", Package: "./internal/holder", Tests: "TestAdopt"},
-	{Name: "a grant file's worker is kept by who insists on another one", File: "internal/holder/handover.go", Old: "case p.Rules.Choice == term.Insist && left.Grant.Worker != p.Rules.Worker:", New: "case false:", Package: "./internal/holder", Tests: "TestAdopt"},
+	{Name: "a grant of later than now is continued", File: adopt, Old: "case left.Grant.Since > boot:", New: "case false:", Package: "./internal/holder", Tests: "TestAdopt"},
+	{Name: "a grant file's worker is kept by who insists on another one", File: adopt, Old: "case p.Rules.Choice == term.Insist && left.Grant.Worker != p.Rules.Worker:", New: "case false:", Package: "./internal/holder", Tests: "TestAdopt"},
 	{Name: "a damaged grant file is continued", File: file, Old: "string(sum) != checksum(text)", New: "sum == nil", Like: "grant files on a disk that fails"},
+}
+
+// More of the lease, by what guarantees.md and the proof in internal/term say.
+var proof = []Mutant{
+	// The record's horizon is written before ids, and only what was acknowledged counts.
+	{Name: "a horizon counts before it is acknowledged", File: machine, Old: "Base: s.Base, Horizon: s.Have.Horizon}", New: "Base: s.Base, Horizon: max(s.Have.Horizon, s.write.want.Horizon)}"},
+	{Name: "a horizon of unknown outcome counts", File: machine, Old: "ReleaseWorker:\n		s.write.doubt = true\n", New: "ReleaseWorker:\n		s.write.doubt, s.Have.Horizon = true, max(s.Have.Horizon, s.write.want.Horizon)\n"},
+	{Name: "whatever is found is taken for the own write", File: write, Old: "case err == nil && cur == s.write.want && !untouched:", New: "case err == nil && !untouched:"},
+	{Name: "a refused write counts as done", File: write, Old: "	s.write.doubt, s.write.refused = true, true\n	return s.next(r, now)", New: "	return s.acknowledged(r, now, store.Record{Version: s.write.version}, s.write.since)"},
+	{Name: "a write replaces whatever is found", File: write, Old: "	lost := &LostError{Worker: s.Worker, Err: err}\n", New: "	if s.write.version = rec.Version; err == nil {\n		return s.again(r)\n	}\n	lost := &LostError{Worker: s.Worker, Err: err}\n"},
+	{Name: "a release is sent while ids are made", File: loop, Old: "		last = d.gen.Close()\n", New: "		last = d.Rules.Layout.Tick(d.Now(d.Clocks().Boot).Wall)\n"},
+	{Name: "a generator outlives its term", File: loop, Old: "if d.gen != nil && d.Term.Over() {", New: "if false {", Like: "a store that can forget by turns"},
+
+	// A store that can forget.
+	{Name: "a store that forgets is taken for one that does not", File: look, Old: "	if !v.Durability.Durable {", New: "	if false {", Like: "a store that forgets"},
+	{Name: "what one member has seen of the store does not hold for others", File: read, Old: "s.Lossy = s.Lossy || p.Lossy != \"\"", New: "s.Lossy = s.Lossy || p.Lossy == \"never\"", Like: "a store that can forget by turns"},
+	{Name: "the store is never asked again what it promises", File: hold, Old: "	case now.Boot >= s.look.at:\n", New: "	case false:\n", Like: "a store that can forget by turns"},
+	{Name: "the quarantine begins before the acknowledgement", File: read, Old: "r.tick(now.Wall.Add(r.Quarantine(s.Pool))))", New: "r.tick(now.Wall.Add(s.Since-now.Boot).Add(r.Quarantine(s.Pool))))", Like: "a store that forgets, and writes that are late"},
+	{Name: "the quarantine goes by the own outage budget", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return min(r.Outage, p.LongestOutage()) + 2*r.Skew }", Like: "a store that forgets, and several outage budgets"},
+	{Name: "a grant of a store that forgets reaches as far as the pool allows", File: rules, Old: "		most = p.LongestOutage()\n", New: "		_ = lossy\n", With: "a grant that reaches beyond the pool's outage is kept on a lossy store", Like: "a store that forgets, and several outage budgets"},
+	{Name: "what this member has to say is not in the pool's record first", File: read, Old: "	if p := s.amended(r, now, s.Pool); p != s.Pool {\n		s.Phase = Amending", New: "	if p := s.Pool; p.ID == \"\" {\n		s.Phase = Amending", Like: "a store that can forget by turns, and several outage budgets"},
+	{Name: "a holder whose time to live is not over counts as dead", File: seek, Old: "- unwritten + 1", New: "- unwritten - time.Hour", Like: "a store that forgets, and holders that are late"},
+	{Name: "a worker that an operator released is taken at once from a store that forgets", File: seek, Old: "if cur.Owner != \"\" || s.Lossy && cur.TTL > 0 {", New: "if cur.Owner != \"\" {", Like: "a store that forgets, and an operator who releases workers"},
+
+	// What a process knows of its pool and its store.
+	{Name: "a pool that is missing is joined again by a process that knew it", File: read, Old: "		if s.poolID != \"\" {\n			return s.end(Forgotten, &store.ForgotError{Store: \"pool \" + r.Pool, What: \"its record is missing\"})\n		}\n", New: "", With: "another pool of that name is accepted", Like: "all records are deleted"},
+	{Name: "a grant is extended before the store has said which one it is", File: hold, Old: "	case !s.View.Known && now.Boot >= s.look.at: // this may be a copy of the store that the grant is of\n		return s, ask(WatchDurability)\n	case !s.View.Known:\n		return s, sleep(s.look.at)\n", New: "", Like: "the store is copied, and grant files"},
+	{Name: "a resumed grant is extended before the pool is read", File: hold, Old: "s.write.late != nil || s.Pool.ID == \"\" || ", New: "s.write.late != nil || s.Pool.ID != \"\" && ", Like: "grant files"},
+
+	// Clocks.
+	{Name: "a step of the system's clock is followed at once", File: clock, Old: "	return Clock{own.Add(min(max(off, -most), most)), boot}", New: "	return Clock{own.Add(off + 0*most), boot}", Like: "clocks step"},
+	{Name: "a clock that is ahead of the store's is not refused", File: read, Old: "host.Sub(rec.Read) > r.Skew {", New: "false && host.Sub(rec.Read) > r.Skew {", Package: "./internal/term", Tests: "."},
+
+	// Availability.
+	{Name: "the first grant is as long as any", File: write, Old: "	reach := min(r.Reach, s.budget(r))\n", New: "	reach := s.budget(r)\n", Like: "processes crash again and again"},
+	{Name: "the dead hold their workers for ever", File: seek, Old: "	return time.Duration(cur.TTL)*time.Millisecond - unwritten + 1", New: "	return never + 0*unwritten", Like: "holders die"},
+	{Name: "a store that was away is not asked again", File: machine, Old: "	until := now.Boot + s.jitter(pause)\n	return s, sleep(until)\n}\n\n// jitter", New: "	return s, sleep(now.Boot + s.jitter(pause) + never/2)\n}\n\n// jitter", Like: "the store is away and back"},
+
+	// Grant files.
+	{Name: "ids are made above the mark of a grant file", File: loop, Old: "		grant.Horizon = d.mark\n", New: "", Like: "grant files"},
+	{Name: "a grant file is not void when its worker is given back", File: loop, Old: "		err = d.Mark(void)\n", New: "", Like: "grant files"},
+	{Name: "a grant of a store that can forget is continued", File: adopt, Old: "	case left.Grant.Lossy, !p.View.Durability.Durable:\n		return errors.New(\"the store can forget\")\n", New: "	case errors.ErrUnsupported == nil:\n", Package: "./internal/holder", Tests: "TestAdopt"},
 }

@@ -27,6 +27,7 @@ var draws = []draw{
 	{name: "a SQLite file is replaced", kind: embedded, in: replacing},
 	{name: "a SQLite file is restored", kind: embedded, in: embeddedRestored},
 	{name: "the store is copied", in: twinning},
+	{name: "the store is copied, and grant files", in: twinningFiles},
 	{name: "the store is away and back", in: living},
 	{name: "holders die", in: mourning},
 	{name: "processes crash again and again", in: crashing, scene: crashLoops},

@@ -372,3 +372,8 @@ func documentsTwinning(s *setup) {
 	s.faults = faults{twins: true, kills: true}
 	s.named = true
 }
+
+func twinningFiles(s *setup) {
+	twinning(s)
+	s.faults.files = true
+}
