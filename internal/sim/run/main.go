@@ -6,7 +6,6 @@
 //	go run ./internal/sim/run -like "the store is restored" -n 10000
 //	go run ./internal/sim/run -wrong "the store's versions are counts"
 //	go run ./internal/sim/run -pools -n 100000
-//	go run ./internal/sim/run -copied
 //	go run ./internal/sim/run -names
 //
 // It ends with 0 when nothing went wrong, with 1 when something did or it was
@@ -35,9 +34,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 type options struct {
 	sim.Options
-	seed   uint64
-	copied bool
-	names  bool
+	seed  uint64
+	names bool
 }
 
 // Errors that were printed already.
@@ -56,7 +54,6 @@ func run(args []string, out, errs io.Writer) int {
 	flags.StringVar(&o.Like, "like", "", "only schedules in the situation of this `name`; -names lists them")
 	flags.StringVar(&o.Wrong, "wrong", "", "let the store or an operator do what has this `name`; -names lists them")
 	flags.BoolVar(&o.Pools, "pools", false, "only schedules in which pools are created, lost, copied or get other workers")
-	flags.BoolVar(&o.copied, "copied", false, "show how designs that other programs have repeat ids")
 	flags.BoolVar(&o.names, "names", false, "print the situations, and what a store or an operator can do wrong")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -81,8 +78,6 @@ func (o *options) run(out, errs io.Writer) error {
 	switch {
 	case o.names:
 		return sim.WriteNames(out)
-	case o.copied:
-		return sim.WriteCopied(out)
 	case o.seed != 0:
 		f, err := sim.Replay(o.seed, o.Options, out)
 		if err == nil && f != nil {

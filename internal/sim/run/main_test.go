@@ -16,7 +16,6 @@ func TestRun(t *testing.T) {
 		{"-n 30", 0, "0  repeats", ""},
 		{"-seed 3", 0, "seed 3: store", ""},
 		{"-names", 0, "like   the store is restored\n", ""},
-		{"-copied", 0, "SET NX PX of a worker id\n", ""},
 		{"-like none", 2, "", `there is no situation "none"`},
 		{"-wrong none", 2, "", `nobody does wrong "none"`},
 		{"-n 0", 2, "", "at least 1"},
