@@ -34,7 +34,7 @@ func (m Mutant) Find(ctx context.Context, root string, n int) (found string, err
 }
 
 func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n int) (string, error) {
-	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, "./internal/sim/run")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./internal/sim/run")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: it does not build: %w\n%s", m.Name, err, out)

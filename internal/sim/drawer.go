@@ -236,7 +236,7 @@ func (d *drawer) quit() {
 // ended ends a drawer that closes, once each lane has ended.
 func (d *drawer) ended() {
 	for _, l := range d.lanes {
-		if l.next != nil {
+		if l.loop.next != nil {
 			return
 		}
 	}
@@ -249,7 +249,7 @@ func (d *drawer) ended() {
 // over: the process has ended. Its loops end where they wait.
 func (d *drawer) over() {
 	for _, l := range d.lanes {
-		l.over()
+		l.loop.end()
 	}
 }
 

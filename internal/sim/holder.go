@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -16,9 +15,7 @@ const (
 	ask   = driver.Ask
 )
 
-// A holder holds a worker, term after term, by the loop that package lease runs. That is a
-// coroutine here: it stands still whenever it waits, until the world goes on with it; so
-// anything may happen meanwhile, and it may be killed there.
+// A holder holds a worker, term after term, by the loop that package lease runs.
 type holder struct {
 	*process
 	pool    *pool
@@ -30,13 +27,11 @@ type holder struct {
 	startBoot time.Duration
 
 	p       *driver.Process
-	before  term.State                   // of its term before the last event,
-	knew    string                       // and the pool's id, as it knew it
-	next    func() (time.Duration, bool) // goes on to the next wait, which is until then; nil: the loop is not running
-	stop    func()
-	yield   func(time.Duration) bool
-	signal  driver.Signal // what the wait under way returns
-	turn    int           // number of the wait under way
+	before  term.State // of its term before the last event,
+	knew    string     // and the pool's id, as it knew it
+	loop    coroutine
+	until   time.Duration // boot time at which the wait under way ends
+	signal  driver.Signal // what it returns
 	request int           // number of the request under way
 	gen     *generator
 	done    bool          // closed
@@ -109,9 +104,6 @@ func (h *holder) boot() {
 // for schedules that last.
 func (w *world) looks() time.Duration { return max(look, w.rules.Renew/12) }
 
-// errKilled is what ends the loop of a process that is no more.
-var errKilled = errors.New("killed")
-
 // start runs the loop, once it is known what the store promises.
 func (h *holder) start(seen term.View) {
 	h.p.View = seen
@@ -120,33 +112,23 @@ func (h *holder) start(seen term.View) {
 			h.w.total.Resumed++
 		}
 	}
-	h.next, h.stop = iter.Pull(func(yield func(time.Duration) bool) {
-		defer func() {
-			if v := recover(); v != nil && v != errKilled {
-				panic(v)
-			}
-		}()
-		h.yield = yield
-		driver.Run(h.p, h)
-	})
+	h.loop.begin(func() { driver.Run(h.p, h) })
 	h.resume()
 }
 
 // resume goes on with the loop, until it waits again or ends.
 func (h *holder) resume() {
-	h.turn++
 	if h.gen != nil && h.w.chance(0.2) {
 		h.gen.issue()
 	}
-	until, more := h.next()
-	if !more {
+	if !h.loop.resume() {
 		h.ended()
 		return
 	}
-	turn, life := h.turn, h.life
-	h.w.at(h.host.when(until), func() {
+	turn, life := h.loop.turn, h.life
+	h.w.at(h.host.when(h.until), func() {
 		h.soon(life, func() {
-			if turn == h.turn {
+			if turn == h.loop.turn {
 				h.resume()
 			}
 		})
@@ -167,9 +149,8 @@ func (h *holder) Wait(until time.Duration) driver.Signal {
 		h.w.fail(misstep, "p%d: waits in vain, in phase %s", h.id, h.p.Term.Phase)
 		panic("the loop spins")
 	}
-	if !h.yield(until) {
-		panic(errKilled)
-	}
+	h.until = until
+	h.loop.stand()
 	s := h.signal
 	h.signal = driver.Signal{}
 	return s
@@ -195,7 +176,7 @@ func (h *holder) answerTo(request int) func(term.Event) {
 			return
 		}
 		h.soon(life, func() {
-			if request != h.request || h.next == nil {
+			if request != h.request || h.loop.next == nil {
 				return
 			}
 			h.request++
@@ -271,7 +252,6 @@ func (h *holder) now() term.Now { return h.p.Now(h.host.boot()) }
 
 // ended is what follows when the loop has ended.
 func (h *holder) ended() {
-	h.next = nil
 	if h.wish {
 		h.finish()
 		return
@@ -298,13 +278,13 @@ func (h *holder) ended() {
 // nudge is what a caller does that finds the grant used up.
 func (h *holder) nudge() {
 	s := &h.p.Term
-	if h.next == nil || h.nudged || s.Degraded() || s.Err != nil && s.Phase != term.Lost {
+	if h.loop.next == nil || h.nudged || s.Degraded() || s.Err != nil && s.Phase != term.Lost {
 		return
 	}
 	h.nudged = true
 	h.after(0, func() {
 		h.nudged = false
-		if h.next != nil {
+		if h.loop.next != nil {
 			h.signal.Nudged = true
 			h.resume()
 		}
@@ -313,7 +293,7 @@ func (h *holder) nudge() {
 
 // quit closes the lease. That it does not take much longer than a request is a promise.
 func (h *holder) quit() {
-	if h.next == nil {
+	if h.loop.next == nil {
 		h.finish()
 		return
 	}
@@ -340,13 +320,9 @@ func (h *holder) finish() {
 
 // over: the process has ended. Its loop ends where it waits.
 func (h *holder) over() {
-	h.turn++
 	h.request++
-	h.gen, h.next, h.signal = nil, nil, driver.Signal{}
-	if h.stop != nil {
-		h.stop()
-		h.stop = nil
-	}
+	h.gen, h.signal = nil, driver.Signal{}
+	h.loop.end()
 }
 
 // killed: no goroutine of this run hands out anything any more.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
@@ -11,18 +10,14 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// A lane is the world of a lane of package supply. Its loop is a coroutine: it stands still
-// whenever it waits, until the world goes on with it.
+// A lane is the world of a lane of package supply.
 type lane struct {
 	*drawer
 	block.Driver // as of the last step
 	place        int
 	of           *supply.Lane
 
-	next    func() (struct{}, bool) // goes on to the next wait; nil: the loop is not running
-	stop    func()
-	yield   func(struct{}) bool
-	turn    int           // number of the wait under way
+	loop    coroutine
 	doing   block.Action  // what the machine has asked for
 	grace   time.Duration // for how long that goes on once the series is closed
 	answer  block.Answer  // what came of it
@@ -37,13 +32,7 @@ type lane struct {
 
 // start runs the loop, once the lane is open.
 func (l *lane) start() {
-	l.next, l.stop = iter.Pull(func(yield func(struct{}) bool) {
-		defer func() {
-			if v := recover(); v != nil && v != errKilled {
-				panic(v)
-			}
-		}()
-		l.yield = yield
+	l.loop.begin(func() {
 		if l.open() {
 			kept := l.of.Run()
 			l.w.logf("p%d: counter: closed: %v", l.id, kept)
@@ -54,9 +43,7 @@ func (l *lane) start() {
 
 // resume goes on with the loop, until it waits again or ends.
 func (l *lane) resume() {
-	l.turn++
-	if _, more := l.next(); !more {
-		l.next = nil
+	if !l.loop.resume() {
 		l.ended()
 	}
 }
@@ -64,26 +51,14 @@ func (l *lane) resume() {
 // stand waits until the world goes on.
 func (l *lane) stand() {
 	l.naps = 0
-	if !l.yield(struct{}{}) {
-		panic(errKilled)
-	}
-}
-
-// over ends the loop where it waits.
-func (l *lane) over() {
-	l.turn++
-	l.next = nil
-	if l.stop != nil {
-		l.stop()
-		l.stop = nil
-	}
+	l.loop.stand()
 }
 
 // later goes on with the wait under way after d, unless it has ended by then.
 func (l *lane) later(d time.Duration, do func()) {
-	turn := l.turn
+	turn := l.loop.turn
 	l.after(d, func() {
-		if turn == l.turn && l.next != nil {
+		if turn == l.loop.turn && l.loop.next != nil {
 			do()
 			l.resume()
 		}
@@ -168,7 +143,7 @@ func (l *lane) Clocks() block.Now {
 // Do does what the machine asks. Of what comes back from the store the first counts.
 func (l *lane) Do(do block.Action, patience, grace time.Duration) block.Answer {
 	l.grace, l.answer = grace, block.Answer{}
-	l.turn++
+	l.loop.turn++
 	if do.Op == record.Sleep {
 		l.later(min(do.Pause, patience), func() {})
 	} else {
@@ -181,11 +156,11 @@ func (l *lane) Do(do block.Action, patience, grace time.Duration) block.Answer {
 // Update lets the store call f with the record, if this process is at work and still waits then.
 func (l *lane) Update(key string, patience, grace time.Duration, f func(store.Record) ([]byte, error)) (rec store.Record, err error) {
 	l.grace, l.answer = grace, block.Answer{}
-	l.turn++
-	turn, life, called := l.turn, l.life, false
+	l.loop.turn++
+	turn, life, called := l.loop.turn, l.life, false
 	var refused error // by f: nothing is written then
 	l.ask(request{kind: update, key: key, change: func(r store.Record) (value []byte, err error) {
-		if called || turn != l.turn || life != l.life || l.paused {
+		if called || turn != l.loop.turn || life != l.life || l.paused {
 			return nil, errReset
 		}
 		called = true
@@ -212,7 +187,7 @@ func (l *lane) Rest(d time.Duration) (passed bool) {
 		l.nudged = false
 		return false
 	}
-	l.turn++
+	l.loop.turn++
 	l.resting, l.passed = true, false
 	if d > 0 {
 		l.later(d, func() { l.passed = true })
@@ -232,7 +207,7 @@ func (l *lane) Wake() {
 
 // cut breaks off what is under way: the series is closed.
 func (l *lane) cut() {
-	if l.next == nil || l.resting {
+	if l.loop.next == nil || l.resting {
 		return
 	}
 	l.later(l.grace, func() {
@@ -282,9 +257,9 @@ var kindsOfCounter = map[record.Op]kind{record.Get: get, record.Put: put, record
 
 // ask asks the store, and goes on with the loop when there is an answer.
 func (l *lane) ask(rq request, patience time.Duration) {
-	w, life, turn := l.w, l.life, l.turn
+	w, life, turn := l.w, l.life, l.loop.turn
 	deliver := func(r reply) {
-		if life == l.life && turn == l.turn {
+		if life == l.life && turn == l.loop.turn {
 			l.later(0, func() { l.answer = r.ofBlock() })
 		}
 	}

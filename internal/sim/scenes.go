@@ -115,7 +115,7 @@ func relaid(w *world) {
 	p, other := w.procs[0], w.procs[1]
 	h, pool := p.holder, w.pools[0]
 	p.boot()
-	for h.next == nil || h.p.Doing.For != term.JoinPool {
+	for h.loop.next == nil || h.p.Doing.For != term.JoinPool {
 		w.until(w.now + 100*time.Microsecond)
 	}
 	p.pause(time.Second, false)
