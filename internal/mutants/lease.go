@@ -24,21 +24,21 @@ const (
 
 var lease = []Mutant{
 	{Name: "a term's base ignores the record's horizon", File: seek, Old: "base: max(cur.Horizon, s.Pool.Floor)}", New: "base: s.Pool.Floor}"},
-	{Name: "the pool's floor is not read again after the acknowledgement", File: read, Old: "	s.Base = max(s.Base, s.Pool.Floor)\n", New: "	s.Base = max(s.Base, 0)\n", With: "the store's floor is not read after the acknowledgement"},
+	{Name: "the pool's floor is not read again after the acknowledgement", File: read, Old: "	s.Base = max(s.Base, s.Pool.Floor)\n", New: "	s.Base = max(s.Base, 0)\n", With: "the store's floor is not read after the acknowledgement", Like: "the store is restored"},
 	{Name: "the store's floor is not read after the acknowledgement", File: read, Old: "		s.Base = max(s.Base, r.tick(all.Floor))", New: "		_ = all", With: "who creates a pool does not read the store's floor", Like: "a SQLite file is restored"},
 	{Name: "who creates a pool does not read the store's floor", File: "pool/create.go", Old: "		floor = clamp(p.layout, all.Floor)\n", New: "		_ = all\n", With: "the store's floor is not read after the acknowledgement", Like: "a SQLite file is restored"},
 	{Name: "the quarantine is one skew short", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return p.LongestOutage() + r.Skew }"},
 	{Name: "the quarantine is 100 ms short", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return p.LongestOutage() + 2*r.Skew - 100*time.Millisecond }", Like: "a store that forgets, and ticks of a second"},
 	{Name: "an extension that is late by a second is not late", File: write, Old: "s.write.purpose == ExtendWorker && now.Boot > late {", New: "s.write.purpose == ExtendWorker && now.Boot > late+time.Second {", With: "a lossy store extends a record however old", Like: "a store that forgets, and holders that are late"},
-	{Name: "a late extension counts without the pool's record", File: write, Old: "	return s.hold(r, now)\n}\n\n// granted:", New: "	return s.granted(r, now, *s.write.late)\n}\n\n// granted:"},
-	{Name: "a record is its own by the owner alone", File: write, Old: "case err == nil && cur == s.write.want && !untouched:", New: "case err == nil && cur.Owner == s.write.want.Owner && !untouched:"},
-	{Name: "an heir's extension counts on a lossy store", File: write, Old: "case err == nil && !s.Lossy && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:", New: "case err == nil && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:", Like: "grant files"},
+	{Name: "a late extension counts without the pool's record", File: write, Old: "	return s.hold(r, now)\n}\n\n// granted:", New: "	return s.granted(r, now, *s.write.late)\n}\n\n// granted:", Like: "a store that can forget by turns"},
+	{Name: "a record is its own by the owner alone", File: write, Old: "case err == nil && cur == s.write.want && !untouched && !clones:", New: "case err == nil && cur.Owner == s.write.want.Owner && !untouched:"},
+	{Name: "an heir's extension counts on a lossy store", File: write, Old: "case err == nil && !s.Lossy && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon && s.heir,", New: "case err == nil && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon && s.heir,", Like: "a store that can forget by turns, and grant files"},
 	{Name: "a release goes below the base", File: write, Old: "want.Horizon = max(s.Base, min(s.last, s.Have.Horizon))", New: "want.Horizon = min(s.last, s.Have.Horizon)"},
 	{Name: "a release is one tick too low", File: write, Old: "want.Horizon = max(s.Base, min(s.last, s.Have.Horizon))", New: "want.Horizon = max(s.Base, min(s.last-1, s.Have.Horizon))"},
 	{Name: "a worker is taken at the same term", File: write, Old: "Term: c.rec.Term + 1, Owner:", New: "Term: c.rec.Term, Owner:"},
 	{Name: "a process has one owner token for ever", File: write, Old: "Owner: s.token(), Name: s.name,", New: "Owner: \"t\" + s.name, Name: s.name,"},
 	{Name: "a lossy store extends a record however old", File: write, Old: "if s.Lossy && s.write.purpose == ExtendWorker {", New: "if false && s.Lossy && s.write.purpose == ExtendWorker {"},
-	{Name: "a grant that reaches beyond the pool's outage is kept on a lossy store", File: read, Old: "case s.Lossy && s.Reach > s.Pool.LongestOutage():", New: "case false && s.Lossy && s.Reach > s.Pool.LongestOutage():", Like: "a store that can forget by turns, and several outage budgets"},
+	{Name: "a grant that reaches beyond the pool's outage is kept on a lossy store", File: read, Old: "case s.Lossy && s.Reach > s.Pool.LongestOutage():", New: "case false && s.Lossy && s.Reach > s.Pool.LongestOutage():", Like: "a store that forgets is recovered while a worker is taken"},
 	{Name: "a worker chosen before the pool was marked lossy is kept", File: read, Old: "case s.Lossy && !judged:", New: "case false && !judged:", Like: "a store that can forget by turns"},
 	{Name: "a grant reaches by the own clock alone", File: hold, Old: "if r.LocalClock || s.read.IsZero() || now.Wall.Before(most) {", New: "if true || r.LocalClock || s.read.IsZero() || now.Wall.Before(most) {"},
 	{Name: "the drift of boot clocks is ignored", File: hold, Old: "return (now.Boot - s.heard) / 2000 }", New: "return 0 }", Like: "the store is restored, and clocks step"},
@@ -75,8 +75,10 @@ var proof = []Mutant{
 	// The record's horizon is written before ids, and only what was acknowledged counts.
 	{Name: "a horizon counts before it is acknowledged", File: machine, Old: "Base: s.Base, Horizon: s.Have.Horizon}", New: "Base: s.Base, Horizon: max(s.Have.Horizon, s.write.want.Horizon)}"},
 	{Name: "a horizon of unknown outcome counts", File: machine, Old: "ReleaseWorker:\n		s.write.doubt = true\n", New: "ReleaseWorker:\n		s.write.doubt, s.Have.Horizon = true, max(s.Have.Horizon, s.write.want.Horizon)\n"},
-	{Name: "whatever is found is taken for the own write", File: write, Old: "case err == nil && cur == s.write.want && !untouched:", New: "case err == nil && !untouched:"},
+	{Name: "whatever is found is taken for the own write", File: write, Old: "case err == nil && cur == s.write.want && !untouched && !clones:", New: "case err == nil && !untouched:"},
 	{Name: "a refused write counts as done", File: write, Old: "	s.write.doubt, s.write.refused = true, true\n	return s.next(r, now)", New: "	return s.acknowledged(r, now, store.Record{Version: s.write.version}, s.write.since)"},
+	{Name: "an extension of a clone counts", File: write, Old: "cur.Horizon >= s.Have.Horizon && s.heir,", New: "cur.Horizon >= s.Have.Horizon,", Package: "./internal/term", Tests: "TestClone"},
+	{Name: "an extension of a clone counts that is the same", File: write, Old: "clones := s.write.refused && s.write.copies == 1", New: "clones := false", Package: "./internal/term", Tests: "TestClone"},
 	{Name: "a write replaces whatever is found", File: write, Old: "	lost := &LostError{Worker: s.Worker, Err: err}\n", New: "	if s.write.version = rec.Version; err == nil {\n		return s.again(r)\n	}\n	lost := &LostError{Worker: s.Worker, Err: err}\n"},
 	{Name: "a release is sent while ids are made", File: loop, Old: "		last = d.gen.Close()\n", New: "		last = d.Rules.Layout.Tick(d.Now(d.Clocks().Boot).Wall)\n"},
 	{Name: "a generator outlives its term", File: loop, Old: "if d.gen != nil && d.Term.Over() {", New: "if false {", Like: "a store that can forget by turns"},
@@ -99,6 +101,7 @@ var proof = []Mutant{
 
 	// Clocks.
 	{Name: "a step of the system's clock is followed at once", File: clock, Old: "	return Clock{own.Add(min(max(off, -most), most)), boot}", New: "	return Clock{own.Add(off + 0*most), boot}", Like: "clocks step"},
+	{Name: "what another program may have issued is reckoned without the error of clocks", File: loop, Old: "Tick(d.latest(d.Clocks()).Add(d.Rules.Skew))", New: "Tick(d.latest(d.Clocks()))", Like: "workers are held for other programs"},
 	{Name: "a clock that is ahead of the store's is not refused", File: read, Old: "host.Sub(rec.Read) > r.Skew {", New: "false && host.Sub(rec.Read) > r.Skew {", Package: "./internal/term", Tests: "."},
 
 	// Availability.

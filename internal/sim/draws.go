@@ -35,6 +35,7 @@ var draws = []draw{
 	{name: "two layouts in one pool", in: twoLayouts},
 	{name: "a pool is created anew with another layout", in: relaying, scene: relaid},
 	{name: "fresh workers only", in: freshly},
+	{name: "workers are held for other programs", in: holdingForOthers},
 
 	{name: "grant files", in: files},
 	{name: "grant files, and reboots", in: rebooting},
@@ -55,6 +56,8 @@ var draws = []draw{
 	{name: "a store that forgets, and writes that are late", kind: lossy, in: slow},
 	{name: "a store that forgets, and several outage budgets", kind: lossy, in: unequal},
 	{name: "a store that can forget by turns", kind: shifting, in: shiftingOften},
+	{name: "a store that can forget by turns, and grant files", kind: shifting, in: shiftingFiles},
+	{name: "a store that forgets is recovered while a worker is taken", kind: lossy, in: outlasting, scene: outlasts},
 	{name: "a store that can forget by turns, and several outage budgets", kind: shifting, in: unequal},
 
 	{name: "numbers", in: counter},

@@ -377,3 +377,56 @@ func twinningFiles(s *setup) {
 	twinning(s)
 	s.faults.files = true
 }
+
+// holdingForOthers schedules have other programs that issue, under workers that are held for them.
+func holdingForOthers(s *setup) {
+	quick(&s.rules)
+	s.held, s.founded, s.faults = true, true, faults{clocks: true, closes: true}
+	s.every, s.issues, s.lasts = 500*time.Millisecond, 50*time.Millisecond, 20*time.Second
+}
+
+// shiftingFiles schedules have grant files besides.
+func shiftingFiles(s *setup) {
+	shiftingOften(s)
+	s.faults.files, s.faults.closes = true, true
+}
+
+// outlasting schedules have no faults but those of the scene.
+func outlasting(s *setup) {
+	brisk(s)
+	r := &s.rules
+	r.Outage, r.Reach, r.TTL = 6*time.Second, 6*time.Second, 6*time.Second
+	s.workers, s.procs, s.founded, s.known, s.faults = 1, 2, true, false, faults{}
+	s.fast, s.issues = 2*time.Millisecond, 200*time.Millisecond
+}
+
+// outlasts is a scene: the record of a pool says that grants reach 6 s. A process has read that, and
+// is paused before it takes a worker. Meanwhile an operator recovers the store, which makes it 3 s.
+// The process takes the worker, and the store forgets that. Another process takes it.
+func outlasts(w *world) {
+	p, other := w.procs[0], w.procs[1]
+	h, pool := p.holder, w.pools[0]
+	founded := *w.store.record(pool)
+	founded.pool.Limit, founded.pool.Outage, founded.pool.Lossy = 0, w.rules.Outage.Milliseconds(), "seen before"
+	w.store.write(pool.key, founded.pool.Encode(), w.newVersion())
+	p.boot()
+	for h.p.Term.Phase < term.Seeking {
+		w.until(w.now + 100*time.Microsecond)
+	}
+	p.pause(time.Hour, false)
+	w.restore(len(w.store.log), false)
+	for w.cutOff {
+		w.until(w.now + time.Millisecond)
+	}
+	w.until(w.now + term.OutageDurable + time.Minute)
+	n := len(w.store.log)
+	p.resume()
+	for end := w.now + 10*time.Second; h.gen == nil && w.now < end; {
+		w.until(w.now + time.Millisecond)
+	}
+	p.pause(w.around(5*time.Second), false)
+	w.failOver(n)
+	other.boot()
+	w.until(w.now + 20*time.Second)
+	w.check.intervals()
+}
