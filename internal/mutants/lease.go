@@ -2,9 +2,9 @@ package mutants
 
 import "slices"
 
-// All are the mutants: of the lease, of counters and who hands out their numbers, of documents, of
-// the generator.
-var All = slices.Concat(lease, counters, supply, documents, generator)
+// All are the mutants: of the lease, of what operators do to pools, of counters and of those who hand
+// out their numbers, of documents, of the generator.
+var All = slices.Concat(lease, proof, pools, counters, supply, documents, generator)
 
 const (
 	seek    = "internal/term/seek.go"
