@@ -31,6 +31,7 @@ var draws = []draw{
 	{name: "the store is away and back", in: living},
 	{name: "holders die", in: mourning},
 	{name: "processes crash again and again", in: crashing, scene: crashLoops},
+	{name: "a virtual machine is cloned", in: clonedOnce},
 	{name: "clocks step", in: clocksOnly},
 	{name: "two layouts in one pool", in: twoLayouts},
 	{name: "a pool is created anew with another layout", in: relaying, scene: relaid},

@@ -49,8 +49,11 @@ func newGenerator(h *holder, grant firn.Grant, now time.Time) *generator {
 		base: grant.Base, top: grant.Horizon, last: grant.Base, handed: grant.Base,
 		manner: pick(w.rng, byClock, anywhere, anywhere, really),
 	}
-	if h.foreign {
+	switch {
+	case h.foreign:
 		g.manner = foreign
+	case w.faults.clones:
+		g.manner = byClock
 	}
 	if g.manner == really {
 		borrow := h.rules.Borrow

@@ -33,6 +33,9 @@ type holder struct {
 	until   time.Duration // boot time at which the wait under way ends
 	signal  driver.Signal // what it returns
 	request int           // number of the request under way
+	asks    bool          // there is one
+	wanted  []byte        // what the last extension writes
+	tape    tape
 	gen     *generator
 	done    bool          // closed
 	nudged  bool          // a caller has, and the loop was not told yet
@@ -88,7 +91,7 @@ func (h *holder) choose() {
 
 func (h *holder) boot() {
 	h.choose()
-	h.gen, h.done, h.nudged, h.naps = nil, false, false, 0
+	h.gen, h.done, h.nudged, h.naps, h.wanted = nil, false, false, 0, nil
 	h.before, h.knew = term.State{}, ""
 	h.rate = rate{since: h.w.now}
 	if h.gaveUp == nil || h.lacks < 0 { // to be started again and again, and stop each time, is no good
@@ -112,6 +115,7 @@ func (h *holder) start(seen term.View) {
 			h.w.total.Resumed++
 		}
 	}
+	h.tape = tape{began: *h.p}
 	h.loop.begin(func() { driver.Run(h.p, h) })
 	h.resume()
 }
@@ -137,11 +141,21 @@ func (h *holder) resume() {
 
 // Clocks reads the system's clocks.
 func (h *holder) Clocks() term.Now {
-	return term.Now{Wall: h.host.wall(), Boot: h.host.boot()}
+	return taped(h, func() term.Now { return term.Now{Wall: h.host.wall(), Boot: h.host.boot()} })
 }
 
 // Wait stands still until the world goes on.
-func (h *holder) Wait(until time.Duration) driver.Signal {
+func (h *holder) Wait(until time.Duration) (s driver.Signal) {
+	if h.tape.replay = h.tape.replay && len(h.tape.told) > 0; !h.tape.replay {
+		h.stand(until)
+	}
+	s = taped(h, func() driver.Signal { return h.signal })
+	h.signal, h.asks = driver.Signal{}, h.asks && s.Answer == nil
+	return s
+}
+
+// stand lets time pass until something happens, or the boot clock says until.
+func (h *holder) stand(until time.Duration) {
 	if h.naps++; until > h.host.boot() {
 		h.naps = 0
 	}
@@ -151,15 +165,18 @@ func (h *holder) Wait(until time.Duration) driver.Signal {
 	}
 	h.until = until
 	h.loop.stand()
-	s := h.signal
-	h.signal = driver.Signal{}
-	return s
 }
 
 // Send asks the store. Of what comes back the first counts.
 func (h *holder) Send(do term.Action, patience time.Duration) {
-	h.rate.count(h)
 	h.request++
+	if do.For == term.ExtendWorker {
+		h.wanted = do.Value
+	}
+	if h.asks = true; h.tape.replay {
+		return
+	}
+	h.rate.count(h)
 	rq := request{kind: kinds[do.Op], key: do.Key, value: do.Value, cond: do.Cond, taking: do.For == term.TakeWorker}
 	answer := h.answerTo(h.request)
 	h.w.send(h.process, rq, patience, func(r reply) { answer(r.ofTerm(rq.kind)) })
@@ -224,6 +241,10 @@ func (h *holder) NewGenerator(grant firn.Grant, now time.Time) (driver.Generator
 	if err := h.rules.Layout.Check(now); err != nil {
 		return nil, err
 	}
+	if h.tape.replay {
+		h.gen = &generator{h: h} // until it is a copy
+		return h.gen, nil
+	}
 	h.gen = newGenerator(h, grant, now)
 	return h.gen, nil
 }
@@ -231,6 +252,9 @@ func (h *holder) NewGenerator(grant firn.Grant, now time.Time) (driver.Generator
 // Show checks what the machine decided.
 func (h *holder) Show(p *driver.Process) {
 	w, s := h.w, &p.Term
+	if h.tape.replay {
+		return
+	}
 	w.total.Steps++
 	if w.trace != nil {
 		w.logf("p%d: %s: %s, worker %d, (%d, %d], next %s %s", h.id, told(p.Event), s.Phase, s.Worker, s.Base, s.Have.Horizon, ops[p.Doing.Op], p.Doing.Key)

@@ -99,6 +99,7 @@ func (t *Total) Write(to io.Writer, took time.Duration) error {
 	for i, n := range t.Faults {
 		line(n, faultNames[i])
 	}
+	line(t.Cloned, "ids of a cloned process that its clone issued too, as it may")
 	line(t.Repeats, "repeats")
 	return out.Flush()
 }

@@ -26,6 +26,7 @@ type Total struct {
 	Requests  int
 	Forgotten int // writes
 	Repeats   int // schedules that repeated an id or a number
+	Cloned    int // ids repeated by clones, as they may
 	Faults    [faultKinds]int
 }
 
@@ -42,6 +43,7 @@ func (t *Total) add(o *Total) {
 	t.Requests += o.Requests
 	t.Forgotten += o.Forgotten
 	t.Repeats += o.Repeats
+	t.Cloned += o.Cloned
 	for i, n := range o.Faults {
 		t.Faults[i] += n
 	}

@@ -44,6 +44,7 @@ type world struct {
 	copy     *memory       // of the store, made by somebody; nil: none was
 	steps    []step        // of the store's clock
 	mending  bool          // somebody is about to recover documents
+	cloning  cloning
 
 	total   Total
 	failure *Failure
