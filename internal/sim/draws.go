@@ -53,6 +53,7 @@ var draws = []draw{
 	{name: "a store that forgets, and holders that are late", kind: lossy, in: brisk},
 	{name: "a store that forgets, and an operator who releases workers", kind: lossy, in: releasing},
 	{name: "a store that forgets, and ticks of a second", kind: lossy, in: exact(3)},
+	{name: "a store that forgets a grant, and clocks that are as wrong as they may be", kind: lossy, in: worst, scene: forgetsGrant},
 	{name: "a store that forgets, and ticks of 10 ms", kind: lossy, in: exact(2)},
 	{name: "a store that forgets, and writes that are late", kind: lossy, in: slow},
 	{name: "a store that forgets, and several outage budgets", kind: lossy, in: unequal},

@@ -430,3 +430,30 @@ func outlasts(w *world) {
 	w.until(w.now + 20*time.Second)
 	w.check.intervals()
 }
+
+// worst schedules have no faults but those of the scene.
+func worst(s *setup) {
+	exact(2)(s)
+	s.faults, s.procs, s.founded, s.known, s.unequal = faults{}, 2, true, false, false
+	s.fast, s.issues = 2*time.Millisecond, 200*time.Millisecond
+}
+
+// forgetsGrant is a scene: a process whose clock is ahead by all that it may be has a long grant. The
+// store forgets that it has the worker, and a process takes it whose clock is behind by as much.
+func forgetsGrant(w *world) {
+	p, other := w.procs[0], w.procs[1]
+	w.store.setClock(0)
+	p.host.set(w.rules.Skew, 0, false)
+	other.host.set(-w.rules.Skew, 0, false)
+	p.boot()
+	for w.now < 20*time.Second || p.holder.asks {
+		w.until(w.now + time.Millisecond)
+	}
+	for n := len(w.store.log); n == len(w.store.log) && w.now < time.Minute; {
+		w.until(w.now + time.Millisecond)
+	}
+	w.store.rollBack(w.store.lastTaken(1))
+	other.boot()
+	w.until(w.now + 20*time.Second)
+	w.check.intervals()
+}
