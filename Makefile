@@ -142,7 +142,8 @@ moves: ## move MOVES shards while writers use them, and again with faults
 	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(SERVERS) run go test -count=1 -timeout 30m -run '^Test(Killed|Aborted|Late)$$' ./shard/move
 
 mutants: ## take each rule out of the real files, and look how soon the simulation finds that
-	go run ./internal/mutants/run
+	@mkdir -p docs/proof
+	go run ./internal/mutants/run > docs/proof/mutants.md.new; code=$$?; mv docs/proof/mutants.md.new docs/proof/mutants.md; exit $$code
 
 reached: ## what of the machines' statements N simulated schedules do not reach, and should
 	go run ./internal/sim/reached -n $(N)

@@ -11,11 +11,11 @@ const (
 // Schedules of documents: on a durable store, on one whose clock is set, on one that is restored or
 // copied, and on one that forgets.
 const (
-	onDurable  = "a Put of a document's counter ignores the version"
-	onDated    = "a date's counter is removed when another one's is written"
-	onRestored = "a recovery of documents raises too little on a store that does not forget"
-	onCopied   = "a copy of the documents' store is not told from it"
-	onLossy    = "a recovery of documents raises too little"
+	onDurable  = "documents"
+	onDated    = "documents, and a store's clock that is set"
+	onRestored = "documents of a store that is restored"
+	onCopied   = "documents of a store that is copied"
+	onLossy    = "documents of a store that forgets"
 )
 
 // documents are the rules of internal/dated/draw.go, by their numbers there, and what else a document

@@ -34,12 +34,14 @@ func (m Mutant) Find(ctx context.Context, root string, n int) (found string, err
 }
 
 func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n int) (string, error) {
-	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", program, "./internal/sim/run")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./internal/sim/run")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: it does not build: %w\n%s", m.Name, err, out)
 	}
-	out, err := exec.CommandContext(ctx, program, "-n", strconv.Itoa(n), "-like", m.Like).CombinedOutput()
+	look := exec.CommandContext(ctx, program, "-n", strconv.Itoa(n), "-like", m.Like)
+	look.Env = append(os.Environ(), "GOMAXPROCS=1")
+	out, err := look.CombinedOutput()
 	if err == nil {
 		return "", nil
 	}

@@ -24,7 +24,7 @@ type Mutant struct {
 	// found when both are broken.
 	With string
 
-	// Like is the mutant of the simulation whose schedules this one is looked for in; empty: in
+	// Like is the situation of the simulation in which this one is looked for; empty: in
 	// those of the product.
 	Like string
 

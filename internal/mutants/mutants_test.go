@@ -2,24 +2,30 @@ package mutants
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/firn-id/firn/internal/sim"
 )
 
-// TestTexts: each rule is where the table says, and no two mutants have one name.
-func TestTexts(t *testing.T) {
+func root(t *testing.T) string {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return root
+}
+
+// TestTexts: each rule is where the table says, and no two mutants have one name.
+func TestTexts(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range All {
 		if names[m.Name] {
 			t.Errorf("%q is there twice", m.Name)
 		}
 		names[m.Name] = true
-		if _, err := m.sources(root); err != nil {
+		if _, err := m.sources(root(t)); err != nil {
 			t.Error(err)
 		}
 		if (m.Package == "") != (m.Tests == "") {
@@ -28,5 +34,32 @@ func TestTexts(t *testing.T) {
 		if _, _, err := sim.Run(t.Context(), sim.Options{N: 1, Like: m.Like}); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
+	}
+}
+
+// TestFound: the simulation finds that a rule is missing, of a lease, of a pool, of numbers and of
+// documents. The command in run looks for all.
+func TestFound(t *testing.T) {
+	for _, name := range []string{
+		"a term's base ignores the record's horizon",
+		"the quarantine is 100 ms short",
+		"a pool that the store may have lost starts at once",
+		"a span in doubt is settled without its version",
+		"a document's grant begins one count low",
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			m, ok := Named(name)
+			if !ok {
+				t.Fatal("there is no such mutant")
+			}
+			found, err := m.Find(t.Context(), root(t), 200)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found == "" {
+				t.Fatal("not found in 200 schedules")
+			}
+			t.Log(found)
+		})
 	}
 }

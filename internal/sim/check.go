@@ -16,10 +16,10 @@ type checker struct {
 	w      *world
 	all    []*generator
 	by     map[spot]*generator
-	ids    map[firn.ID]*generator // whole ids, of a mutant's generators
-	ticks  map[int64][]firn.Tick  // of a worker, in the order in which they were taken
-	grants map[string]*grant      // by owner
-	full   []string               // when none was free
+	ticks  map[int64][]firn.Tick // of a worker, in the order in which they were taken
+	grants map[holding]*grant
+	owners map[string]bool // tokens
+	full   []string        // when none was free
 
 	numbers   map[int64]string     // by whom each was drawn
 	highest   [len(counters)]int64 // number of each lane that was ever granted
@@ -34,9 +34,14 @@ type spot struct {
 	tick   firn.Tick
 }
 
+// A holding is a worker and the token of its owner.
+type holding struct {
+	worker int64
+	owner  string
+}
+
 // A grant is what the store has written down for an owner.
 type grant struct {
-	worker    int64
 	base, top firn.Tick
 	taken     firn.Tick // highest that a generator took
 }
@@ -44,7 +49,8 @@ type grant struct {
 func (c *checker) start(w *world) {
 	*c = checker{w: w}
 	if w.leases {
-		c.by, c.ticks, c.grants = map[spot]*generator{}, map[int64][]firn.Tick{}, map[string]*grant{}
+		c.by, c.ticks, c.grants = map[spot]*generator{}, map[int64][]firn.Tick{}, map[holding]*grant{}
+		c.owners = map[string]bool{}
 	}
 	if w.series {
 		c.numbers = map[int64]string{}
@@ -88,7 +94,7 @@ func (c *checker) issued(g *generator, t firn.Tick) {
 	w := c.w
 	w.total.IDs++
 	g.handed = max(g.handed, t)
-	if other := c.claim(g, t); other != g {
+	if other := c.claim(g, t); other != g && !w.twins(g, other, t) {
 		w.fail(repeated, "worker %d, tick %d (%s): issued by generator %d of p%d (%d, %d] and by generator %d of p%d (%d, %d]",
 			g.worker, t, w.begin(t).Format(time.RFC3339Nano), other.id, other.h.id, other.base, other.top, g.id, g.h.id, g.base, g.top)
 		return
@@ -99,12 +105,12 @@ func (c *checker) issued(g *generator, t firn.Tick) {
 	if t <= g.base || t > g.top {
 		w.fail(outside, "p%d: tick %d is not in its grant (%d, %d]", g.h.id, t, g.base, g.top)
 	}
-	of := c.grants[g.owner]
+	of := c.grants[holding{g.worker, g.owner}]
 	switch {
 	case of == nil:
 		w.fail(outside, "p%d: owner %.4s was never written down", g.h.id, g.owner)
-	case of.worker != g.worker || t <= of.base || t > of.top:
-		w.fail(outside, "p%d: worker %d, tick %d: granted was worker %d (%d, %d]", g.h.id, g.worker, t, of.worker, of.base, of.top)
+	case t <= of.base || t > of.top:
+		w.fail(outside, "p%d: worker %d, tick %d: granted was (%d, %d]", g.h.id, g.worker, t, of.base, of.top)
 	default:
 		of.taken = max(of.taken, t)
 	}
@@ -129,19 +135,6 @@ func (c *checker) claim(g *generator, t firn.Tick) *generator {
 	return g
 }
 
-// named: a generator has made this id; for mutants whose ids may repeat within a
-// tick.
-func (c *checker) named(g *generator, id firn.ID) {
-	if c.ids == nil {
-		c.ids = map[firn.ID]*generator{}
-	}
-	c.w.total.IDs++
-	if other := c.ids[id]; other != nil {
-		c.w.fail(repeated, "id %d: issued by generator %d of p%d and by generator %d of p%d", id, other.id, other.h.id, g.id, g.h.id)
-	}
-	c.ids[id] = g
-}
-
 // put: the store has carried out a write.
 func (c *checker) put(by *process, key string, old, now *stored) {
 	w := c.w
@@ -161,14 +154,14 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 		was = old.worker
 	}
 	is := now.worker
-	switch of := c.grants[is.Owner]; {
+	switch of := c.grants[holding{n, is.Owner}]; {
 	case by == nil:
 		if is.Term != was.Term+1 || is.Owner != "" || is.Horizon < was.Horizon {
 			w.fail(misstep, "an operator makes %+v of %+v", is, was)
 		}
 		return
 	case is.Owner == "": // a release
-		of = c.grants[was.Owner]
+		of = c.grants[holding{n, was.Owner}]
 		if of == nil || is.Term != was.Term {
 			w.fail(misstep, "p%d: %+v is released as %+v", by.id, was, is)
 		} else if is.Horizon < of.base || is.Horizon < of.taken {
@@ -186,10 +179,11 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 		if is.Term != was.Term+1 || is.Horizon < was.Horizon {
 			w.fail(misstep, "p%d: takes %+v as %+v", by.id, was, is)
 		}
-		if of != nil && !w.mutant.oneToken {
+		if c.owners[is.Owner] && !w.cloning.done { // a clone draws the same tokens
 			w.fail(misstep, "p%d: an owner twice: %+v", by.id, is)
 		}
-		c.grants[is.Owner] = &grant{worker: n, base: was.Horizon, top: is.Horizon}
+		c.owners[is.Owner] = true
+		c.grants[holding{n, is.Owner}] = &grant{base: was.Horizon, top: is.Horizon}
 	}
 	c.ahead(by, p, n, was, is)
 }
@@ -288,7 +282,7 @@ func (c *checker) intervals() {
 			before = g
 			continue
 		}
-		if before.until() > g.base && g.until() > g.base {
+		if before.until() > g.base && g.until() > g.base && before.owner != g.owner {
 			w.fail(overlap, "worker %d: (%d, %d] of generator %d (p%d) and (%d, %d] of generator %d (p%d)", g.worker,
 				before.base, before.until(), before.id, before.h.id, g.base, g.until(), g.id, g.h.id)
 		}

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"slices"
 	"time"
@@ -28,18 +27,16 @@ type clerk struct {
 	served  time.Duration    // when it got the last text, or was started
 	def     dated.Definition // as it knows it
 	lost    string           // what it was told that shows that the store has forgotten
-
-	first string // for a mutant: the instance that the store was asked for first
 }
 
 func newClerk(p *process) *clerk {
-	return &clerk{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || p.w.chance(0.9))}
+	return &clerk{process: p, accepts: p.w.kind.lossy() && p.w.chance(0.9)}
 }
 
 // boot opens the series, by the code of package document.
 func (k *clerk) boot() {
 	k.over()
-	k.done, k.late, k.served, k.lost, k.first = false, false, k.w.now, "", ""
+	k.done, k.late, k.served, k.lost = false, false, k.w.now, ""
 	w := k.w
 	o := document.Options{
 		Pattern: w.paper().text, Zone: w.paper().zone, Cache: w.cache, MayRepeat: k.accepts,
@@ -161,70 +158,43 @@ func (k *clerk) over() {
 	tasks := k.tasks
 	k.tasks, k.series, k.draws, k.resting = nil, nil, 0, nil
 	for _, t := range tasks {
-		t.turn++
-		if !t.running {
-			t.stop()
-		}
+		t.code.end()
 	}
 }
 
-// A task is code of the driver under way, a coroutine that stands still where it waits. It is the
-// world of that code.
+// A task is code of the driver under way, and the world of that code.
 type task struct {
 	*clerk
-	next    func() (struct{}, bool)
-	stop    func()
-	yield   func(struct{}) bool
-	then    func()
-	running bool
-	turn    int           // number of the request, or of the wait
-	waits   bool          // for its numbers
-	gone    error         // why the caller waits no longer
-	pauses  bool          // before a request
-	asks    bool          // a request is under way,
-	tried   store.Version // and writes this
-	answer  record.Answer
+	code   coroutine
+	then   func()
+	waits  bool          // for its numbers
+	gone   error         // why the caller waits no longer
+	pauses bool          // before a request
+	asks   bool          // a request is under way,
+	tried  store.Version // and writes this
+	answer record.Answer
 }
 
 // begin runs work until it waits, and then afterwards.
 func (t *task) begin(work, then func()) {
 	t.then = then
-	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
-		defer func() {
-			if v := recover(); v != nil && v != errKilled {
-				panic(v)
-			}
-		}()
-		t.yield = yield
-		work()
-	})
+	t.code.begin(work)
 	t.tasks = append(t.tasks, t)
 	t.resume()
 }
 
 func (t *task) resume() {
-	t.turn++
-	t.running = true
-	_, more := t.next()
-	t.running = false
-	if !more {
+	if !t.code.resume() {
 		t.tasks = slices.DeleteFunc(t.tasks, func(o *task) bool { return o == t })
 		t.then()
 	}
 }
 
-// stand waits until somebody resumes the task.
-func (t *task) stand() {
-	if !t.yield(struct{}{}) {
-		panic(errKilled)
-	}
-}
-
 // resumeAfter resumes it after a while, unless somebody else does before.
 func (t *task) resumeAfter(d time.Duration) {
-	turn := t.turn
+	turn := t.code.turn
 	t.after(d, func() {
-		if turn == t.turn {
+		if turn == t.code.turn {
 			t.resume()
 		}
 	})
@@ -248,13 +218,13 @@ func (t *task) Ask(do dated.Action) record.Answer {
 	if do.Pause > 0 {
 		t.pauses = true
 		t.resumeAfter(w.upTo(do.Pause))
-		t.stand()
+		t.code.stand()
 		if t.pauses = false; k.late {
 			return record.Answer{Err: errStopped}
 		}
 	}
 	t.asks, t.tried = true, ""
-	turn, life := t.turn, k.life
+	turn, life := t.code.turn, k.life
 	rq := request{kind: asked[do.Op], key: do.Key, value: do.Value, cond: do.Cond}
 	if w.chance(0.01) { // it is not even sent
 		w.after(w.upTo(time.Second), func() { t.heard(life, turn, reply{err: errReset}) })
@@ -263,23 +233,19 @@ func (t *task) Ask(do dated.Action) record.Answer {
 		s := w.check.papers.span(v)
 		s.by, s.life = k, k.life
 	}
-	t.stand()
+	t.code.stand()
 	t.asks = false
-	a := t.answer
-	if w.mutant.told != nil {
-		a = w.mutant.told(k, do, a)
-	}
-	w.check.papers.told(k, do, a)
-	return a
+	w.check.papers.told(k, do, t.answer)
+	return t.answer
 }
 
 var asked = map[record.Op]kind{record.Get: get, record.Put: put, record.Ask: promise}
 
 // heard: this came of a request, if that is the one under way.
 func (t *task) heard(life, turn int, r reply) {
-	if life == t.life && turn == t.turn {
+	if life == t.life && turn == t.code.turn {
 		t.clerk.soon(life, func() {
-			if turn == t.turn {
+			if turn == t.code.turn {
 				t.hear(r)
 			}
 		})
@@ -315,7 +281,7 @@ func (t *task) Go() {
 func (t *task) Rest() {
 	if t.draws > 0 {
 		t.resting = append(t.resting, t)
-		t.stand()
+		t.code.stand()
 	}
 }
 
@@ -324,7 +290,7 @@ func (t *task) Gone() error { return t.gone }
 // Wait waits until the call has its numbers, or the caller gives up.
 func (t *task) Wait() {
 	t.waits = true
-	t.stand()
+	t.code.stand()
 }
 
 func (t *task) Wake() { t.poke() }

@@ -65,13 +65,10 @@ func (w *world) repairCounter(s *memory) {
 		if now == nil || s != w.store || !ours(now.counter) {
 			continue
 		}
-		r, m := now.counter, w.mutant
-		if !m.unreached { // what was handed back since is not part of the margin
-			r = r.Raised(r.Reached)
-		}
+		r := now.counter.Raised(now.counter.Reached) // what was handed back since is not part of the margin
 		r.Reached = 0
 		to := min(r.Granted+w.check.lost[i]+r.Stride(), r.Max)
-		if m.unraised {
+		if w.wrong.belittles {
 			to = r.Granted
 		}
 		r = r.Raised(to)

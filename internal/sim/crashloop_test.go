@@ -63,12 +63,12 @@ func (c crashLoop) world() *world {
 		layout = firn.MustLayout("sonyflake")
 	}
 	r := defaultRules(c.kind, layout)
-	w := newWorld(1, func(*rand.Rand) setup {
+	w := newWorld(1, func(uint64, *rand.Rand) setup {
 		return setup{
 			kind: c.kind, leases: true, rules: r, workers: c.workers, pools: 1, procs: c.procs + 1, fast: 2 * time.Millisecond, founded: true,
 			issues: time.Second, maxSpeed: 100,
 		}
-	}, &mutant{})
+	})
 	w.store.err = 0
 	w.store.found()
 	for _, p := range w.procs {

@@ -126,7 +126,7 @@ func (w *world) renamedSeries(value []byte) []byte {
 // leaves out as many numbers as any has lost.
 func (w *world) recoverSeries(ctx context.Context, s store.Store) error {
 	by := max(w.check.papers.lost(w.store), 1)
-	if w.mutant.unraised {
+	if w.wrong.belittles {
 		by = 1
 	}
 	_, err := document.Recover(ctx, steady{s, w, w.store.instance}, by, nil)

@@ -31,7 +31,7 @@ func newDrawer(p *process) *drawer {
 	if p.w.faults.settles {
 		refuse = 0.5
 	}
-	return &drawer{process: p, accepts: p.w.kind.lossy() && (p.w.mutant.name != "" || !p.w.chance(refuse))}
+	return &drawer{process: p, accepts: p.w.kind.lossy() && !p.w.chance(refuse)}
 }
 
 func (d *drawer) boot() {
@@ -195,10 +195,7 @@ func (d *drawer) got(c *call, ranges ...firn.Range) {
 			if !c.ranged {
 				d.newest[i] = max(d.newest[i], n)
 			}
-			d.lanes[i].used = max(d.lanes[i].used, n)
-			if !w.mutant.unacked { // else it has them already
-				w.check.drawn(d, i, n)
-			}
+			w.check.drawn(d, i, n)
 		}
 	}
 }
@@ -239,7 +236,7 @@ func (d *drawer) quit() {
 // ended ends a drawer that closes, once each lane has ended.
 func (d *drawer) ended() {
 	for _, l := range d.lanes {
-		if l.next != nil {
+		if l.loop.next != nil {
 			return
 		}
 	}
@@ -252,7 +249,7 @@ func (d *drawer) ended() {
 // over: the process has ended. Its loops end where they wait.
 func (d *drawer) over() {
 	for _, l := range d.lanes {
-		l.over()
+		l.loop.end()
 	}
 }
 

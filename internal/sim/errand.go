@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -30,15 +29,12 @@ type errand struct {
 	clock  time.Duration // error of the operator's own
 	heard  time.Time     // what the store's clock said last, as package pool was told
 
-	next  func() (request, bool)
-	stop  func()
-	turn  int
-	reply reply // to the last request
-	err   error // of the whole
+	code  coroutine
+	turn  int     // number of the request under way
+	asks  request // that is
+	reply reply   // to it
+	err   error   // of the whole
 	then  func(error)
-
-	listed []store.Record // for mutants: what a list was,
-	first  *store.Version // and which version the first write of the pool's record replaces
 }
 
 // do begins an errand, and calls then with what came of it, unless whoever does it has
@@ -47,32 +43,19 @@ func (w *world) do(e *errand, work func(context.Context, store.Store) error, the
 	e.w, e.life, e.then, e.clock = w, e.by.life, then, w.withinSkew()
 	// One who finds that the store's clock is not the host's sets the wrong one first.
 	ctx := record.WithClock(context.Background(), func() time.Time { return e.heard.Add(e.clock) })
-	e.next, e.stop = iter.Pull(func(yield func(request) bool) {
-		e.err = work(ctx, remote{e, yield})
-	})
+	e.code.begin(func() { e.err = work(ctx, remote{e}) })
 	w.errands = append(w.errands, e)
 	e.step()
 }
 
 // step goes on to the next request.
 func (e *errand) step() {
-	for {
-		rq, more := e.next()
-		if !more {
-			e.w.logf("%s: done: %v", e.what, e.err)
-			e.then(e.err)
-			return
-		}
-		m := e.w.mutant
-		if m.errand != nil {
-			if r, done := m.errand(e, &rq); done {
-				e.reply = r
-				continue
-			}
-		}
-		e.send(rq)
+	if e.code.resume() {
+		e.send(e.asks)
 		return
 	}
+	e.w.logf("%s: done: %v", e.what, e.err)
+	e.then(e.err)
 }
 
 // send carries a request to the store. Of what comes back the first counts.
@@ -105,19 +88,15 @@ func (e *errand) send(rq request) {
 // end breaks it off.
 func (e *errand) end() {
 	e.turn++
-	e.stop()
+	e.code.end()
 }
 
 // A remote is the store as package pool sees it.
-type remote struct {
-	e     *errand
-	yield func(request) bool
-}
+type remote struct{ e *errand }
 
 func (r remote) ask(rq request) reply {
-	if !r.yield(rq) {
-		return reply{err: errStopped}
-	}
+	r.e.asks = rq
+	r.e.code.stand()
 	return r.e.reply
 }
 

@@ -30,6 +30,7 @@ type faults struct {
 	twins   bool // the store is copied, and both are used
 	denies  bool // a process has no right to the store for a while
 	damages bool // a record cannot be read for a while
+	clones  bool // a process is cloned
 	uncount bool // the counter's record is removed, or another series' is in its place
 	caches  bool // an operator changes the counter's cache
 	settles bool // a store that forgets becomes one that does not
@@ -76,6 +77,7 @@ const (
 	dateSet
 	undefined
 	denial
+	cloned
 	faultKinds
 )
 
@@ -84,7 +86,7 @@ var faultNames = [faultKinds]string{
 	"pauses", "suspends", "kills", "closes", "reboots", "clocks stepped, drifting or frozen", "processes cut off", "store outages",
 	"workers released by an operator", "stores that forgot and went on", "promises that changed", "restores", "files replaced",
 	"stores emptied", "grant files copied", "grant files that could not be written", "grant files damaged or not to be read", "creations of pools begun", "changes of ranges begun", "operators broken off",
-	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged", "dates set", "series of documents removed or begun anew", "rights taken away for a while",
+	"pools' records removed", "stores copied", "records damaged", "counters' records removed or exchanged", "dates set", "series of documents removed or begun anew", "rights taken away for a while", "processes cloned",
 }
 
 // nextFault lets something befall the world, again and again.
@@ -131,6 +133,7 @@ func (w *world) strike() {
 		{f.unpool, func() { w.unpool(w.anyPool()) }},
 		{f.twins, w.twin},
 		{f.damages, w.damage},
+		{f.clones, w.clone},
 		{f.uncount, w.uncount},
 		{f.dates, w.date},
 		{f.undefine, w.undefine},
@@ -311,7 +314,7 @@ func (w *world) failOver(to int) {
 	s.instance++
 	if w.series {
 		w.after(w.upTo(2*time.Second), func() { w.repairCounter(w.store) })
-		if !w.leases && s.identity != "" && w.mutant.name == "" && w.chance(0.2) { // it is another server
+		if !w.leases && s.identity != "" && w.chance(0.2) { // it is another server
 			s.identity += "'"
 		}
 		if w.faults.caches && w.chance(0.5) {

@@ -29,23 +29,16 @@ type generator struct {
 	mono time.Duration
 	real *firn.Generator
 	id0  firn.ID // the last one that real gave
-	word words   // for a mutant
 }
 
 // A manner of issuing.
 type manner int
 
 const (
-	byClock   manner = iota // what the clock says, as a generator does
-	anywhere                // any tick of the grant at any time: the rules promise that it does no harm
-	really                  // by a firn.Generator
-	foreign                 // what the system's clock says, as a program does that a worker is held for
-	unbounded               // for a mutant: does not look at the grant
-	unfenced                // for a mutant: looks at the grant, then at the clock
-	backward                // for a mutant: follows a clock that was set back
-	twoWords                // for a mutant: has tick and sequence in two words
-	reckless                // for a mutant: a refused call moves its word on
-	hasty                   // for a mutant: does not look at the clock
+	byClock  manner = iota // what the clock says, as a generator does
+	anywhere               // any tick of the grant at any time: the rules promise that it does no harm
+	really                 // by a firn.Generator
+	foreign                // what the system's clock says, as a program does that a worker is held for
 )
 
 func newGenerator(h *holder, grant firn.Grant, now time.Time) *generator {
@@ -56,16 +49,12 @@ func newGenerator(h *holder, grant firn.Grant, now time.Time) *generator {
 		base: grant.Base, top: grant.Horizon, last: grant.Base, handed: grant.Base,
 		manner: pick(w.rng, byClock, anywhere, anywhere, really),
 	}
-	switch m := w.mutant; {
-	case m.manner != byClock:
-		g.manner = m.manner
-	case m.name != "" && g.manner == really:
-		g.manner = anywhere // it finds more
-	}
-	if h.foreign {
+	switch {
+	case h.foreign:
 		g.manner = foreign
+	case w.faults.clones:
+		g.manner = byClock
 	}
-	g.word.tick = grant.Base
 	if g.manner == really {
 		borrow := h.rules.Borrow
 		if borrow == 0 {
@@ -97,10 +86,6 @@ func (g *generator) SetClock(wall time.Time) {
 func (g *generator) clock() time.Time { return g.wall.Add(g.h.w.now - g.h.slept - g.mono) }
 
 func (g *generator) Extend(horizon firn.Tick) {
-	g.extend(g.h.granted(firn.Grant{Worker: g.worker, Base: g.base, Horizon: horizon}).Horizon)
-}
-
-func (g *generator) extend(horizon firn.Tick) {
 	if g.closed {
 		return
 	}
@@ -110,7 +95,9 @@ func (g *generator) extend(horizon firn.Tick) {
 	}
 }
 
-func (g *generator) close() firn.Tick {
+// Close closes the generator for good: for a Stop, or because the term is over.
+func (g *generator) Close() firn.Tick {
+	g.ended = !g.h.p.Term.Over() && !g.closed || g.ended
 	g.closed = true
 	switch {
 	case g.real != nil:
@@ -119,23 +106,6 @@ func (g *generator) close() firn.Tick {
 		return g.base
 	}
 	return g.last
-}
-
-// Close closes the generator for good: for a Stop, or because the term is over.
-func (g *generator) Close() firn.Tick {
-	m := g.h.w.mutant
-	if g.h.p.Term.Over() {
-		return g.close()
-	}
-	if m.openEnd { // and it goes on for a while
-		return g.last
-	}
-	g.ended = !g.closed
-	last := g.close()
-	if m.last != nil {
-		last = m.last(g.h, last)
-	}
-	return last
 }
 
 // until is the highest tick that a generator may have issued.
@@ -203,18 +173,6 @@ func (g *generator) take() (firn.Tick, bool) {
 		return g.takeForeign()
 	case really:
 		return g.takeReally()
-	case unbounded:
-		return max(g.last, g.h.rules.Layout.Tick(g.clock()), g.base+1), true
-	case hasty:
-		return g.within(max(g.last, g.top))
-	case unfenced:
-		return g.takeUnfenced()
-	case backward:
-		return g.takeBackward()
-	case twoWords:
-		return g.takeOfTwo()
-	case reckless:
-		return g.takeRecklessly()
 	}
 	l := g.h.rules.Layout
 	now := g.clock()

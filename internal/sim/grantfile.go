@@ -7,7 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/grantfile"
 	driver "github.com/firn-id/firn/internal/holder"
 )
@@ -27,9 +26,8 @@ type grantFile struct {
 
 // A content is what is in a grant file.
 type content struct {
-	data  []byte    // never changed in place
-	inode uint64    // of the file that it was written to
-	base  firn.Tick // of the grant, for a mutant
+	data  []byte // never changed in place
+	inode uint64 // of the file that it was written to
 }
 
 func newGrantFile(w *world) *grantFile {
@@ -73,15 +71,7 @@ func (f *grantFile) ReadAt(b []byte, _ int64) (int, error) {
 
 // place is where the file is for a process on a host, and owner whose grants it has.
 func (f *grantFile) place(h *host) grantfile.Place {
-	m := f.w.mutant
-	at := grantfile.Place{Boot: fmt.Sprint(h.id, ".", h.boots), Inode: f.inode}
-	if m.anyBoot {
-		at.Boot = "any"
-	}
-	if m.anyCopy {
-		at.Inode = 0
-	}
-	return at
+	return grantfile.Place{Boot: fmt.Sprint(h.id, ".", h.boots), Inode: f.inode}
 }
 
 func (h *holder) owner() grantfile.Owner {
@@ -95,19 +85,11 @@ func (h *holder) left() (left driver.Handover, ok bool) {
 		return left, false
 	}
 	left, _, err := grantfile.Read(f, f.place(h.host), h.owner())
-	switch m := h.w.mutant; {
-	case m.fromBase:
-		left.Mark = f.base
-	case m.olderFile && err != nil && !left.Void && len(f.unsynced) > 0:
-		f.data = f.unsynced[len(f.unsynced)-1].data
-		left, _, err = grantfile.Read(f, f.place(h.host), h.owner())
-	}
 	return left, err == nil
 }
 
-// leave leaves something there.
-func (h *holder) leave(left driver.Handover) error {
-	h.file.base = h.p.Term.Base
+// Mark leaves a handover there.
+func (h *holder) Mark(left driver.Handover) error {
 	return grantfile.Write(h.file, h.file.place(h.host), h.owner(), left)
 }
 

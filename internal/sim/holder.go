@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/firn-id/firn"
@@ -16,9 +15,7 @@ const (
 	ask   = driver.Ask
 )
 
-// A holder holds a worker, term after term, by the loop that package lease runs. That is a
-// coroutine here: it stands still whenever it waits, until the world goes on with it; so
-// anything may happen meanwhile, and it may be killed there.
+// A holder holds a worker, term after term, by the loop that package lease runs.
 type holder struct {
 	*process
 	pool    *pool
@@ -30,14 +27,15 @@ type holder struct {
 	startBoot time.Duration
 
 	p       *driver.Process
-	before  term.State                   // of its term before the last event,
-	knew    string                       // and the pool's id, as it knew it
-	next    func() (time.Duration, bool) // goes on to the next wait, which is until then; nil: the loop is not running
-	stop    func()
-	yield   func(time.Duration) bool
-	signal  driver.Signal // what the wait under way returns
-	turn    int           // number of the wait under way
+	before  term.State // of its term before the last event,
+	knew    string     // and the pool's id, as it knew it
+	loop    coroutine
+	until   time.Duration // boot time at which the wait under way ends
+	signal  driver.Signal // what it returns
 	request int           // number of the request under way
+	asks    bool          // there is one
+	wanted  []byte        // what the last extension writes
+	tape    tape
 	gen     *generator
 	done    bool          // closed
 	nudged  bool          // a caller has, and the loop was not told yet
@@ -45,13 +43,6 @@ type holder struct {
 	lacks   time.Duration // without a grant since
 	rate    rate          // of requests
 	naps    int           // waits in a row that end at once
-
-	// For mutants.
-	heard  term.Event    // the answer that the next reading of the clocks is for
-	sent   term.Action   // the last Put
-	meant  []byte        // its value before a mutant had it
-	sentAt time.Duration // boot time at which it was sent
-	cached *term.Found   // the pool's record as it was read first
 }
 
 func newHolder(p *process) *holder {
@@ -65,9 +56,9 @@ func newHolder(p *process) *holder {
 		h.rules.Outage = 0 // as long as the pool allows
 	}
 	switch {
-	case w.mutant.sharedFile && p.id > 0:
+	case w.wrong.shares && p.id > 0:
 		h.file = w.procs[0].holder.file
-	case w.faults.files && (w.mutant.sharedFile || w.chance(0.5)):
+	case w.faults.files && (w.wrong.shares || w.chance(0.5)):
 		h.file = newGrantFile(w)
 	}
 	if w.held && w.chance(0.5) {
@@ -100,7 +91,7 @@ func (h *holder) choose() {
 
 func (h *holder) boot() {
 	h.choose()
-	h.gen, h.done, h.nudged, h.naps, h.heard = nil, false, false, 0, nil
+	h.gen, h.done, h.nudged, h.naps, h.wanted = nil, false, false, 0, nil
 	h.before, h.knew = term.State{}, ""
 	h.rate = rate{since: h.w.now}
 	if h.gaveUp == nil || h.lacks < 0 { // to be started again and again, and stop each time, is no good
@@ -116,9 +107,6 @@ func (h *holder) boot() {
 // for schedules that last.
 func (w *world) looks() time.Duration { return max(look, w.rules.Renew/12) }
 
-// errKilled is what ends the loop of a process that is no more.
-var errKilled = errors.New("killed")
-
 // start runs the loop, once it is known what the store promises.
 func (h *holder) start(seen term.View) {
 	h.p.View = seen
@@ -127,33 +115,24 @@ func (h *holder) start(seen term.View) {
 			h.w.total.Resumed++
 		}
 	}
-	h.next, h.stop = iter.Pull(func(yield func(time.Duration) bool) {
-		defer func() {
-			if v := recover(); v != nil && v != errKilled {
-				panic(v)
-			}
-		}()
-		h.yield = yield
-		driver.Run(h.p, h)
-	})
+	h.tape = tape{began: *h.p}
+	h.loop.begin(func() { driver.Run(h.p, h) })
 	h.resume()
 }
 
 // resume goes on with the loop, until it waits again or ends.
 func (h *holder) resume() {
-	h.turn++
 	if h.gen != nil && h.w.chance(0.2) {
 		h.gen.issue()
 	}
-	until, more := h.next()
-	if !more {
+	if !h.loop.resume() {
 		h.ended()
 		return
 	}
-	turn, life := h.turn, h.life
-	h.w.at(h.host.when(until), func() {
+	turn, life := h.loop.turn, h.life
+	h.w.at(h.host.when(h.until), func() {
 		h.soon(life, func() {
-			if turn == h.turn {
+			if turn == h.loop.turn {
 				h.resume()
 			}
 		})
@@ -162,20 +141,21 @@ func (h *holder) resume() {
 
 // Clocks reads the system's clocks.
 func (h *holder) Clocks() term.Now {
-	now := term.Now{Wall: h.host.wall(), Boot: h.host.boot()}
-	m := h.w.mutant
-	if m.behind != nil && h.heard != nil {
-		now.Boot -= m.behind(h, now.Boot, h.heard)
-	}
-	if m.steppingClock {
-		h.p.Clock = term.NewClock(now.Wall, now.Boot)
-	}
-	h.heard = nil
-	return now
+	return taped(h, func() term.Now { return term.Now{Wall: h.host.wall(), Boot: h.host.boot()} })
 }
 
 // Wait stands still until the world goes on.
-func (h *holder) Wait(until time.Duration) driver.Signal {
+func (h *holder) Wait(until time.Duration) (s driver.Signal) {
+	if h.tape.replay = h.tape.replay && len(h.tape.told) > 0; !h.tape.replay {
+		h.stand(until)
+	}
+	s = taped(h, func() driver.Signal { return h.signal })
+	h.signal, h.asks = driver.Signal{}, h.asks && s.Answer == nil
+	return s
+}
+
+// stand lets time pass until something happens, or the boot clock says until.
+func (h *holder) stand(until time.Duration) {
 	if h.naps++; until > h.host.boot() {
 		h.naps = 0
 	}
@@ -183,28 +163,20 @@ func (h *holder) Wait(until time.Duration) driver.Signal {
 		h.w.fail(misstep, "p%d: waits in vain, in phase %s", h.id, h.p.Term.Phase)
 		panic("the loop spins")
 	}
-	if !h.yield(until) {
-		panic(errKilled)
-	}
-	s := h.signal
-	h.signal, h.heard = driver.Signal{}, s.Answer
-	return s
+	h.until = until
+	h.loop.stand()
 }
 
 // Send asks the store. Of what comes back the first counts.
 func (h *holder) Send(do term.Action, patience time.Duration) {
-	h.rate.count(h)
-	meant := do.Value
-	if h.w.mutant.action != nil {
-		do = h.w.mutant.action(h, do)
-	}
-	if do.Op == term.Put {
-		h.sent, h.sentAt, h.meant = do, h.host.boot(), meant
-	}
 	h.request++
-	if do.Op == term.None { // a mutant does not send it
+	if do.For == term.ExtendWorker {
+		h.wanted = do.Value
+	}
+	if h.asks = true; h.tape.replay {
 		return
 	}
+	h.rate.count(h)
 	rq := request{kind: kinds[do.Op], key: do.Key, value: do.Value, cond: do.Cond, taking: do.For == term.TakeWorker}
 	answer := h.answerTo(h.request)
 	h.w.send(h.process, rq, patience, func(r reply) { answer(r.ofTerm(rq.kind)) })
@@ -221,13 +193,10 @@ func (h *holder) answerTo(request int) func(term.Event) {
 			return
 		}
 		h.soon(life, func() {
-			if request != h.request || h.next == nil {
+			if request != h.request || h.loop.next == nil {
 				return
 			}
 			h.request++
-			if m := h.w.mutant; m.event != nil {
-				e = m.event(h, e)
-			}
 			h.signal.Answer = e
 			h.resume()
 		})
@@ -272,33 +241,20 @@ func (h *holder) NewGenerator(grant firn.Grant, now time.Time) (driver.Generator
 	if err := h.rules.Layout.Check(now); err != nil {
 		return nil, err
 	}
-	h.gen = newGenerator(h, h.granted(grant), now)
+	if h.tape.replay {
+		h.gen = &generator{h: h} // until it is a copy
+		return h.gen, nil
+	}
+	h.gen = newGenerator(h, grant, now)
 	return h.gen, nil
-}
-
-// granted is what a mutant makes of a grant.
-func (h *holder) granted(g firn.Grant) firn.Grant {
-	m := h.w.mutant
-	if all, ok := h.p.Term.Grant(); ok && m.lateMark {
-		g.Horizon = all.Horizon
-	}
-	if m.grant != nil {
-		g = m.grant(h, g)
-	}
-	return g
-}
-
-// Mark leaves a handover in the grant file.
-func (h *holder) Mark(left driver.Handover) error {
-	if left.Void && h.w.mutant.staleFile {
-		return nil
-	}
-	return h.leave(left)
 }
 
 // Show checks what the machine decided.
 func (h *holder) Show(p *driver.Process) {
 	w, s := h.w, &p.Term
+	if h.tape.replay {
+		return
+	}
 	w.total.Steps++
 	if w.trace != nil {
 		w.logf("p%d: %s: %s, worker %d, (%d, %d], next %s %s", h.id, told(p.Event), s.Phase, s.Worker, s.Base, s.Have.Horizon, ops[p.Doing.Op], p.Doing.Key)
@@ -320,7 +276,6 @@ func (h *holder) now() term.Now { return h.p.Now(h.host.boot()) }
 
 // ended is what follows when the loop has ended.
 func (h *holder) ended() {
-	h.next = nil
 	if h.wish {
 		h.finish()
 		return
@@ -347,13 +302,13 @@ func (h *holder) ended() {
 // nudge is what a caller does that finds the grant used up.
 func (h *holder) nudge() {
 	s := &h.p.Term
-	if h.next == nil || h.nudged || s.Degraded() || s.Err != nil && s.Phase != term.Lost {
+	if h.loop.next == nil || h.nudged || s.Degraded() || s.Err != nil && s.Phase != term.Lost {
 		return
 	}
 	h.nudged = true
 	h.after(0, func() {
 		h.nudged = false
-		if h.next != nil {
+		if h.loop.next != nil {
 			h.signal.Nudged = true
 			h.resume()
 		}
@@ -362,7 +317,7 @@ func (h *holder) nudge() {
 
 // quit closes the lease. That it does not take much longer than a request is a promise.
 func (h *holder) quit() {
-	if h.next == nil {
+	if h.loop.next == nil {
 		h.finish()
 		return
 	}
@@ -389,13 +344,9 @@ func (h *holder) finish() {
 
 // over: the process has ended. Its loop ends where it waits.
 func (h *holder) over() {
-	h.turn++
 	h.request++
-	h.gen, h.next, h.signal = nil, nil, driver.Signal{}
-	if h.stop != nil {
-		h.stop()
-		h.stop = nil
-	}
+	h.gen, h.signal = nil, driver.Signal{}
+	h.loop.end()
 }
 
 // killed: no goroutine of this run hands out anything any more.

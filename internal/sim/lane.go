@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/firn-id/firn/internal/block"
@@ -11,18 +10,14 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// A lane is the world of a lane of package supply. Its loop is a coroutine: it stands still
-// whenever it waits, until the world goes on with it.
+// A lane is the world of a lane of package supply.
 type lane struct {
 	*drawer
 	block.Driver // as of the last step
 	place        int
 	of           *supply.Lane
 
-	next    func() (struct{}, bool) // goes on to the next wait; nil: the loop is not running
-	stop    func()
-	yield   func(struct{}) bool
-	turn    int           // number of the wait under way
+	loop    coroutine
 	doing   block.Action  // what the machine has asked for
 	grace   time.Duration // for how long that goes on once the series is closed
 	answer  block.Answer  // what came of it
@@ -33,22 +28,11 @@ type lane struct {
 	naps    int   // waits in a row that ended at once
 	failed  error // nothing is issued any more
 	top     int64 // highest number that was granted to it
-	used    int64 // highest number that a call has returned
-
-	// For mutants.
-	promised store.Durability // before the last Put
-	put      block.Record     // that is under way
 }
 
 // start runs the loop, once the lane is open.
 func (l *lane) start() {
-	l.next, l.stop = iter.Pull(func(yield func(struct{}) bool) {
-		defer func() {
-			if v := recover(); v != nil && v != errKilled {
-				panic(v)
-			}
-		}()
-		l.yield = yield
+	l.loop.begin(func() {
 		if l.open() {
 			kept := l.of.Run()
 			l.w.logf("p%d: counter: closed: %v", l.id, kept)
@@ -59,9 +43,7 @@ func (l *lane) start() {
 
 // resume goes on with the loop, until it waits again or ends.
 func (l *lane) resume() {
-	l.turn++
-	if _, more := l.next(); !more {
-		l.next = nil
+	if !l.loop.resume() {
 		l.ended()
 	}
 }
@@ -69,26 +51,14 @@ func (l *lane) resume() {
 // stand waits until the world goes on.
 func (l *lane) stand() {
 	l.naps = 0
-	if !l.yield(struct{}{}) {
-		panic(errKilled)
-	}
-}
-
-// over ends the loop where it waits.
-func (l *lane) over() {
-	l.turn++
-	l.next = nil
-	if l.stop != nil {
-		l.stop()
-		l.stop = nil
-	}
+	l.loop.stand()
 }
 
 // later goes on with the wait under way after d, unless it has ended by then.
 func (l *lane) later(d time.Duration, do func()) {
-	turn := l.turn
+	turn := l.loop.turn
 	l.after(d, func() {
-		if turn == l.turn && l.next != nil {
+		if turn == l.loop.turn && l.loop.next != nil {
 			do()
 			l.resume()
 		}
@@ -130,7 +100,6 @@ func (l *lane) first(do block.Action) block.Answer {
 // join reads the record, and returns why it is not one to draw from.
 func (l *lane) join(seen store.Durability) error {
 	w := l.w
-	l.promised = seen
 	l.Driver = block.Start(l.rules(), block.Limits{MaxUnused: 30, CacheFor: 2 * w.think}, "", w.bits(), seen, l.Clocks())
 	var e block.Event = block.Take{}
 	for !l.shut {
@@ -174,27 +143,24 @@ func (l *lane) Clocks() block.Now {
 // Do does what the machine asks. Of what comes back from the store the first counts.
 func (l *lane) Do(do block.Action, patience, grace time.Duration) block.Answer {
 	l.grace, l.answer = grace, block.Answer{}
-	l.turn++
+	l.loop.turn++
 	if do.Op == record.Sleep {
 		l.later(min(do.Pause, patience), func() {})
 	} else {
-		l.send(do, patience)
+		l.ask(request{kind: kindsOfCounter[do.Op], key: do.Key, value: do.Value, cond: do.Cond}, patience)
 	}
 	l.stand()
-	if m := l.w.mutant; m.heard != nil {
-		return m.heard(l, l.answer)
-	}
 	return l.answer
 }
 
 // Update lets the store call f with the record, if this process is at work and still waits then.
 func (l *lane) Update(key string, patience, grace time.Duration, f func(store.Record) ([]byte, error)) (rec store.Record, err error) {
 	l.grace, l.answer = grace, block.Answer{}
-	l.turn++
-	turn, life, called := l.turn, l.life, false
+	l.loop.turn++
+	turn, life, called := l.loop.turn, l.life, false
 	var refused error // by f: nothing is written then
 	l.ask(request{kind: update, key: key, change: func(r store.Record) (value []byte, err error) {
-		if called || turn != l.turn || life != l.life || l.paused {
+		if called || turn != l.loop.turn || life != l.life || l.paused {
 			return nil, errReset
 		}
 		called = true
@@ -221,7 +187,7 @@ func (l *lane) Rest(d time.Duration) (passed bool) {
 		l.nudged = false
 		return false
 	}
-	l.turn++
+	l.loop.turn++
 	l.resting, l.passed = true, false
 	if d > 0 {
 		l.later(d, func() { l.passed = true })
@@ -241,7 +207,7 @@ func (l *lane) Wake() {
 
 // cut breaks off what is under way: the series is closed.
 func (l *lane) cut() {
-	if l.next == nil || l.resting {
+	if l.loop.next == nil || l.resting {
 		return
 	}
 	l.later(l.grace, func() {
@@ -287,28 +253,13 @@ func (l *lane) Failed(err error) {
 	l.giveUp(pick(l.w.rng, 0, l.w.around(2*l.w.think)))
 }
 
-// send sends what the machine asks for to the store.
-func (l *lane) send(do block.Action, patience time.Duration) {
-	w := l.w
-	if do.Op == record.Put {
-		if w.mutant.name != "" {
-			l.put, _ = block.Read(store.Record{Version: "?", Value: do.Value})
-		}
-		l.promised = l.store.promise(l.process)
-		if w.mutant.put != nil {
-			do = w.mutant.put(l, do)
-		}
-	}
-	l.ask(request{kind: kindsOfCounter[do.Op], key: do.Key, value: do.Value, cond: do.Cond}, patience)
-}
-
 var kindsOfCounter = map[record.Op]kind{record.Get: get, record.Put: put, record.Ask: promise}
 
 // ask asks the store, and goes on with the loop when there is an answer.
 func (l *lane) ask(rq request, patience time.Duration) {
-	w, life, turn := l.w, l.life, l.turn
+	w, life, turn := l.w, l.life, l.loop.turn
 	deliver := func(r reply) {
-		if life == l.life && turn == l.turn {
+		if life == l.life && turn == l.loop.turn {
 			l.later(0, func() { l.answer = r.ofBlock() })
 		}
 	}

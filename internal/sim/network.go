@@ -62,9 +62,9 @@ func (w *world) send(p *process, rq request, patience time.Duration, deliver fun
 	arrives, answered, twice := true, true, false
 	f := &w.faults
 	switch roll := w.rng.Float64(); {
-	case w.cutOff && !w.mutant.notCutOff || p.apart > w.now || w.away > w.now:
+	case w.cutOff && !w.wrong.hastens || p.apart > w.now || w.away > w.now:
 		// What is sent now gets nowhere; now and then it waits in some buffer.
-		arrives, answered = w.chance(0.1) && w.mutant.scene == nil, false
+		arrives, answered = w.chance(0.1) && w.scene == nil, false
 		request = w.late()
 		if w.chance(0.5) {
 			reset(w.upTo(time.Second))
@@ -103,7 +103,7 @@ func (w *world) send(p *process, rq request, patience time.Duration, deliver fun
 	if arrives {
 		w.carry(p, rq, request, func(r reply) {
 			// Who is cut off hears nothing of a store that has gone back.
-			if answered && !(w.cutOff && !w.mutant.notCutOff && (w.wentBack || w.chance(0.7))) {
+			if answered && !(w.cutOff && !w.wrong.hastens && (w.wentBack || w.chance(0.7))) {
 				w.after(back, func() { deliver(r) })
 			}
 		})
@@ -144,9 +144,7 @@ func (w *world) carry(p *process, rq request, after time.Duration, then func(rep
 			return
 		}
 		r := st.answer(p, rq)
-		if w.mutant.name == "" || life == p.life {
-			w.follow(p, rq, r)
-		}
+		w.follow(p, rq, r)
 		then(r)
 	})
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/firn-id/firn/internal/term"
@@ -74,7 +73,7 @@ func (w *world) recover() {
 		return
 	}
 	e := &errand{by: w.newOperator(), what: "operator recovers", alone: true, latest: true}
-	if w.mutant.name == "" && w.chance(0.1) {
+	if w.chance(0.1) {
 		w.after(w.upTo(3*time.Second), func() {
 			if e.by.life == 0 && w.cutOff {
 				w.total.Faults[brokenOff]++
@@ -96,7 +95,7 @@ func (w *world) recover() {
 		return nil
 	}, func(err error) {
 		e.by.life++
-		if err != nil && !errors.Is(err, errSkipped) {
+		if err != nil {
 			w.after(w.upTo(time.Second), w.recover)
 			return
 		}
@@ -112,6 +111,3 @@ func (w *world) letIn() {
 		w.heal()
 	}
 }
-
-// errSkipped is what a mutant answers for the operator to do no more.
-var errSkipped = errors.New("skipped")

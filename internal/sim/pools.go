@@ -74,7 +74,7 @@ func (w *world) operate(what string, work func(context.Context, store.Store) err
 	e := &errand{by: w.newOperator(), what: what}
 	w.logf("operator: %s", what)
 	w.do(e, work, then)
-	if !w.calm && w.mutant.scene == nil && w.chance(0.2) {
+	if !w.calm && w.scene == nil && w.chance(0.2) {
 		w.after(w.upTo(12*w.fast), func() {
 			w.total.Faults[brokenOff]++
 			w.logf("operator: %s: broken off", what)
@@ -211,9 +211,6 @@ func (h *holder) open() {
 		},
 		Saved: h.saved,
 	}
-	if h.w.mutant.anyLayout {
-		how.Layout = firn.Layout{}
-	}
 	var seen term.View
 	asked := h.now().Boot
 	h.w.do(&errand{by: h.process, what: h.name + " opens"}, func(ctx context.Context, s store.Store) (err error) {
@@ -245,11 +242,6 @@ func (h *holder) opened(seen term.View, err error) {
 	case err != nil:
 		h.process.fails()
 		return
-	}
-	if m := h.w.mutant; m.event != nil && seen.Known {
-		if heard, ok := m.event(h, term.Promised{Durability: seen.Durability}).(term.Promised); ok {
-			seen.Durability = heard.Durability
-		}
 	}
 	h.start(seen)
 	if h.alive {

@@ -33,7 +33,7 @@ type process struct {
 
 func newProcess(w *world, id int, h *host) *process {
 	p := &process{w: w, id: id, host: h, name: fmt.Sprintf("p%d", id)}
-	if w.chance(0.2) && !w.mutant.oneToken {
+	if w.chance(0.2) {
 		p.name = "twin"
 	}
 	p.async = w.kind == shifting && w.chance(0.15)

@@ -33,9 +33,9 @@ func TestLossyRevival(t *testing.T) {
 			r := defaultRules(lossy, layouts[3])
 			r.Wait = 20 * s
 			r.Outage = 20 * s
-			w := newWorld(1, func(*rand.Rand) setup {
+			w := newWorld(1, func(uint64, *rand.Rand) setup {
 				return setup{kind: lossy, leases: true, rules: r, workers: 1, pools: 1, procs: 2, fast: time.Millisecond, issues: s, founded: true, maxSpeed: 4}
-			}, &mutant{})
+			})
 			w.store.err = -4 * s
 			w.store.found()
 			holder, other := w.procs[0], w.procs[1]

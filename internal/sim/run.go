@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -11,17 +12,17 @@ import (
 
 // Options say what to simulate.
 type Options struct {
-	N      int    // schedules, at least 1
-	From   uint64 // seed of the first; 0 is 1
-	Mutant string // that is in them; empty: none
-	Pools  bool   // in all of them something is done to pools, where there is no mutant
-	Like   string // they are drawn and staged as those of this mutant, where there is none; empty: a third of them as those of any
-	Done   *atomic.Int64
+	N     int    // schedules, at least 1
+	From  uint64 // seed of the first; 0 is 1
+	Wrong string // what the store or an operator does wrong in them; empty: nothing
+	Pools bool   // in all of them something is done to pools
+	Like  string // all are in the situation of this name; empty: a third of them are in any
+	Done  *atomic.Int64
 }
 
 // Run runs schedules on all processors until ctx is done or one fails, and
 // returns what they were made of and the failure with the lowest seed, or nil.
-// An error says that there is no such mutant.
+// An error says that there is no such name.
 func Run(ctx context.Context, o Options) (Total, *Failure, error) {
 	of, err := schedulesOf(o)
 	if err != nil {
@@ -44,49 +45,40 @@ func Replay(seed uint64, o Options, to io.Writer) (*Failure, error) {
 	return replay(seed, of, to), nil
 }
 
-// schedulesOf returns how schedules are drawn, and what is in them.
+// schedulesOf returns how schedules are drawn.
 func schedulesOf(o Options) (source, error) {
 	switch {
-	case o.Mutant != "":
-		m, err := mutantOf(o.Mutant)
-		if err != nil {
-			return nil, err
+	case o.Wrong != "":
+		for _, d := range wrongs {
+			if d.name == o.Wrong {
+				return each(d.draw), nil
+			}
 		}
-		return each(m.draw, m), nil
+		return nil, fmt.Errorf("nobody does wrong %q", o.Wrong)
 	case o.Like != "":
-		m, err := mutantOf(o.Like)
-		if err != nil {
-			return nil, err
+		for _, d := range draws {
+			if d.name == o.Like {
+				return each(d.draw), nil
+			}
 		}
-		return each(m.draw, &mutant{scene: m.scene}), nil
+		return nil, fmt.Errorf("there is no situation %q", o.Like)
 	case o.Pools:
-		return each(poolSetup, &mutant{}), nil
+		return each(poolSetup), nil
 	}
 	return product, nil
 }
 
-func mutantOf(name string) (*mutant, error) {
-	for _, m := range allMutants() {
-		if m.name == name {
-			return m, nil
-		}
+// WriteNames writes down the situations, and what the store or an operator can do wrong.
+func WriteNames(to io.Writer) error {
+	var b strings.Builder
+	for _, d := range draws {
+		fmt.Fprintf(&b, "like   %s\n", d.name)
 	}
-	return nil, fmt.Errorf("there is no mutant %q", name)
-}
-
-// WriteRules writes down every rule and the mutants that break it.
-func WriteRules(to io.Writer) error {
-	for _, r := range allRules() {
-		if _, err := fmt.Fprintln(to, r.says); err != nil {
-			return err
-		}
-		for _, m := range r.mutants {
-			if _, err := fmt.Fprintf(to, "    %s\n", m.name); err != nil {
-				return err
-			}
-		}
+	for _, d := range wrongs {
+		fmt.Fprintf(&b, "wrong  %s\n", d.name)
 	}
-	return nil
+	_, err := io.WriteString(to, b.String())
+	return err
 }
 
 // Write writes down what was simulated, in took.
@@ -107,6 +99,7 @@ func (t *Total) Write(to io.Writer, took time.Duration) error {
 	for i, n := range t.Faults {
 		line(n, faultNames[i])
 	}
+	line(t.Cloned, "ids of a cloned process that its clone issued too, as it may")
 	line(t.Repeats, "repeats")
 	return out.Flush()
 }

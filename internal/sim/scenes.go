@@ -8,8 +8,6 @@ import (
 	"github.com/firn-id/firn/internal/term"
 )
 
-// What schedules of mutants have in common.
-
 // quick rules let a new holder come and issue after little time.
 func quick(r *term.Rules) {
 	r.Reach, r.Renew, r.TTL, r.Wait = 2*time.Second, 2*time.Second, 6*time.Second, 7*time.Second
@@ -66,7 +64,8 @@ func ghost(w *world) {
 	for h.p.Term.Phase < term.Taking {
 		w.until(w.now + 100*time.Microsecond)
 	}
-	attempt := request{kind: put, key: h.sent.Key, value: h.sent.Value, cond: h.sent.Cond, version: w.newVersion()}
+	do := h.p.Doing
+	attempt := request{kind: put, key: do.Key, value: do.Value, cond: do.Cond, version: w.newVersion()}
 	w.until(w.now + 10*time.Second + w.around(5*time.Second))
 	p.pause(time.Hour, false)
 	other.boot()
@@ -116,7 +115,7 @@ func relaid(w *world) {
 	p, other := w.procs[0], w.procs[1]
 	h, pool := p.holder, w.pools[0]
 	p.boot()
-	for h.next == nil || h.p.Doing.For != term.JoinPool {
+	for h.loop.next == nil || h.p.Doing.For != term.JoinPool {
 		w.until(w.now + 100*time.Microsecond)
 	}
 	p.pause(time.Second, false)
@@ -141,6 +140,7 @@ func crashing(s *setup) {
 // crashLoops is a scene: all processes but one die 2 s after each start, and are
 // started again after longer and longer. Then that one starts.
 func crashLoops(w *world) {
+	w.store.setClock(0) // else one whose clock is just too far ahead of it is refused
 	for _, p := range w.procs[1:] {
 		var begin func(delay time.Duration)
 		begin = func(delay time.Duration) {
@@ -348,4 +348,113 @@ func twinning(s *setup) {
 	quick(&s.rules)
 	s.faults = faults{twins: true, pauses: true, kills: true}
 	s.named, s.every, s.lasts, s.procs = true, 3*time.Second, 30*time.Second, 4
+}
+
+func documents(s *setup) {
+	s.documenting(rand.New(rand.NewPCG(3, uint64(s.lasts)^uint64(s.every)^uint64(s.procs))))
+	s.lives = false
+}
+
+// documentsDated schedules have a store's clock that is set.
+func documentsDated(s *setup) {
+	documents(s)
+	s.faults.dates, s.calendar = true, 0
+}
+
+func documentsRestored(s *setup) {
+	documents(s)
+	s.faults.restore, s.faults.dates, s.faults.undefine = true, false, false
+	s.calendar = 0
+}
+
+// documentsTwinning schedules have a store that is copied, and processes that use the copy.
+func documentsTwinning(s *setup) {
+	documents(s)
+	s.faults = faults{twins: true, kills: true}
+	s.named = true
+}
+
+func twinningFiles(s *setup) {
+	twinning(s)
+	s.faults.files = true
+}
+
+// holdingForOthers schedules have other programs that issue, under workers that are held for them.
+func holdingForOthers(s *setup) {
+	quick(&s.rules)
+	s.held, s.founded, s.faults = true, true, faults{clocks: true, closes: true}
+	s.every, s.issues, s.lasts = 500*time.Millisecond, 50*time.Millisecond, 20*time.Second
+}
+
+// shiftingFiles schedules have grant files besides.
+func shiftingFiles(s *setup) {
+	shiftingOften(s)
+	s.faults.files, s.faults.closes = true, true
+}
+
+// outlasting schedules have no faults but those of the scene.
+func outlasting(s *setup) {
+	brisk(s)
+	r := &s.rules
+	r.Outage, r.Reach, r.TTL = 6*time.Second, 6*time.Second, 6*time.Second
+	s.workers, s.procs, s.founded, s.known, s.faults = 1, 2, true, false, faults{}
+	s.fast, s.issues = 2*time.Millisecond, 200*time.Millisecond
+}
+
+// outlasts is a scene: the record of a pool says that grants reach 6 s. A process has read that, and
+// is paused before it takes a worker. Meanwhile an operator recovers the store, which makes it 3 s.
+// The process takes the worker, and the store forgets that. Another process takes it.
+func outlasts(w *world) {
+	p, other := w.procs[0], w.procs[1]
+	h, pool := p.holder, w.pools[0]
+	founded := *w.store.record(pool)
+	founded.pool.Limit, founded.pool.Outage, founded.pool.Lossy = 0, w.rules.Outage.Milliseconds(), "seen before"
+	w.store.write(pool.key, founded.pool.Encode(), w.newVersion())
+	p.boot()
+	for h.p.Term.Phase < term.Seeking {
+		w.until(w.now + 100*time.Microsecond)
+	}
+	p.pause(time.Hour, false)
+	w.restore(len(w.store.log), false)
+	for w.cutOff {
+		w.until(w.now + time.Millisecond)
+	}
+	w.until(w.now + term.OutageDurable + time.Minute)
+	n := len(w.store.log)
+	p.resume()
+	for end := w.now + 10*time.Second; h.gen == nil && w.now < end; {
+		w.until(w.now + time.Millisecond)
+	}
+	p.pause(w.around(5*time.Second), false)
+	w.failOver(n)
+	other.boot()
+	w.until(w.now + 20*time.Second)
+	w.check.intervals()
+}
+
+// worst schedules have no faults but those of the scene.
+func worst(s *setup) {
+	exact(2)(s)
+	s.faults, s.procs, s.founded, s.known, s.unequal = faults{}, 2, true, false, false
+	s.fast, s.issues = 2*time.Millisecond, 200*time.Millisecond
+}
+
+// forgetsGrant is a scene: a process whose clock is ahead by all that it may be has a long grant. The
+// store forgets that it has the worker, and a process takes it whose clock is behind by as much.
+func forgetsGrant(w *world) {
+	p, other := w.procs[0], w.procs[1]
+	w.store.setClock(0)
+	p.host.set(w.rules.Skew, 0, false)
+	other.host.set(-w.rules.Skew, 0, false)
+	p.boot()
+	for w.now < 20*time.Second || p.holder.asks {
+		w.until(w.now + time.Millisecond)
+	}
+	for n := len(w.store.log); n == len(w.store.log) && w.now < time.Minute; {
+		w.until(w.now + time.Millisecond)
+	}
+	w.store.rollBack(w.store.lastTaken(1))
+	other.boot()
+	w.until(w.now + 20*time.Second)
+	w.check.intervals()
 }

@@ -43,6 +43,9 @@ type setup struct {
 	grace    time.Duration // a process that has no worker for so long, when it could, is stuck
 	maxSpeed float64       // requests per process and second in the long run
 
+	scene func(*world) // takes the place of faults; nil: none does
+	wrong wrong
+
 	documents bool  // processes give out texts of a series of documents,
 	calendar  int   // as this calendar has them,
 	cache     int64 // with so many counts granted by a write,

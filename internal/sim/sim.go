@@ -19,11 +19,11 @@
 //   - faults strike, and an operator repairs what they leave;
 //   - a checker sees every write and every id, and judges the whole history.
 //
-// That the simulation finds what it is there for is shown by mutants: each breaks
-// one rule around the machines, and repeats an id, or does what that rule is
-// there against, within 10,000 schedules. The table of rules in rules.go says
-// which mutant breaks which rule. Designs that other programs have in use are in
-// copied.go: they repeat.
+// Schedules are drawn from all there is (setup.go), and a third of them from the
+// situations of draws.go, in which a rule that is missing shows soon. Package mutants
+// takes each rule out of firn's own files and looks for it here. What the store or an
+// operator can do wrong, against which firn has no rule, is in wrong.go: the checker has
+// to see that.
 package sim
 
 import (
@@ -55,10 +55,10 @@ func (f flaw) String() string { return flaws[f] }
 
 // A Failure is a schedule in which something went wrong.
 type Failure struct {
-	Seed   uint64
-	Mutant string // that was there; empty: none
-	What   string
-	flaw   flaw
+	Seed  uint64
+	Wrong string // what the store or an operator does wrong; empty: nothing
+	What  string
+	flaw  flaw
 }
 
 func (f *Failure) Error() string {
@@ -69,8 +69,8 @@ func (f *Failure) Error() string {
 func (f *Failure) Command() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "go run ./internal/sim/run -seed %d", f.Seed)
-	if f.Mutant != "" {
-		fmt.Fprintf(&b, " -mutant %q", f.Mutant)
+	if f.Wrong != "" {
+		fmt.Fprintf(&b, " -wrong %q", f.Wrong)
 	}
 	return b.String()
 }

@@ -26,6 +26,7 @@ type Total struct {
 	Requests  int
 	Forgotten int // writes
 	Repeats   int // schedules that repeated an id or a number
+	Cloned    int // ids repeated by clones, as they may
 	Faults    [faultKinds]int
 }
 
@@ -42,33 +43,33 @@ func (t *Total) add(o *Total) {
 	t.Requests += o.Requests
 	t.Forgotten += o.Forgotten
 	t.Repeats += o.Repeats
+	t.Cloned += o.Cloned
 	for i, n := range o.Faults {
 		t.Faults[i] += n
 	}
 }
 
-// A source says what the schedule of a seed is drawn by, and which mutant is in it.
-type source func(seed uint64) (draw func(*rand.Rand) setup, m *mutant)
+// A source draws the schedule of a seed.
+type source func(seed uint64, rng *rand.Rand) setup
 
-// each is the source that is the same for every seed.
-func each(draw func(*rand.Rand) setup, m *mutant) source {
-	return func(uint64) (func(*rand.Rand) setup, *mutant) { return draw, m }
+// each is the source that draws every schedule in one way.
+func each(draw func(*rand.Rand) setup) source {
+	return func(_ uint64, rng *rand.Rand) setup { return draw(rng) }
 }
 
-// product are the schedules in which no rule is broken. In a few the layout
-// ends, or workers are held for other programs. A third of them is drawn and staged as those
-// of the mutants are, in turn: what gives a broken rule opportunity is where a whole one is tried.
-func product(seed uint64) (func(*rand.Rand) setup, *mutant) {
+// product are the schedules that firn is judged by. In a few the layout ends, or workers are held
+// for other programs. A third is in the situations of draws.go, in turn: what gives a broken rule
+// opportunity is where a whole one is tried.
+func product(seed uint64, rng *rand.Rand) setup {
 	switch {
 	case seed%64 == 1:
-		return lastSetup, &mutant{}
+		return lastSetup(rng)
 	case seed%64 == 2:
-		return heldSetup, &mutant{}
+		return heldSetup(rng)
 	case seed%3 != 0:
-		return anySetup, &mutant{}
+		return anySetup(rng)
 	}
-	m := allMutants()[seed/3%uint64(len(allMutants()))]
-	return m.draw, &mutant{scene: m.scene}
+	return draws[seed/3%uint64(len(draws))].draw(rng)
 }
 
 // simulate runs n schedules, of the seeds from first on, on all processors, until
@@ -93,8 +94,7 @@ func simulate(ctx context.Context, first uint64, n int, of source, done *atomic.
 				if k >= uint64(n) || seed > least.Load() {
 					break
 				}
-				draw, m := of(seed)
-				w := newWorld(seed, draw, m)
+				w := newWorld(seed, of)
 				f := w.run()
 				w.total.Schedules, w.total.Lasted = 1, w.now
 				own.add(&w.total)
@@ -122,8 +122,7 @@ func simulate(ctx context.Context, first uint64, n int, of source, done *atomic.
 
 // replay runs one schedule and writes down what happened.
 func replay(seed uint64, of source, to io.Writer) *Failure {
-	draw, m := of(seed)
-	w := newWorld(seed, draw, m)
+	w := newWorld(seed, of)
 	w.trace = to
 	fmt.Fprintf(to, "seed %d: store %s; layout %s; %d processes, leases %t, numbers %t, documents %t\nrules %+v\nfaults %+v\n",
 		seed, w.kind, w.rules.Layout, len(w.procs), w.leases, w.series, w.documents, w.rules, w.faults)

@@ -112,7 +112,7 @@ func (s *memory) marked() bool {
 
 // replaced reports whether another file is in the place of this one, or none.
 func (s *memory) replaced() bool {
-	return (s.gone || s.w.store != s && s.w.copy != s) && !s.w.mutant.ignoreInode
+	return (s.gone || s.w.store != s && s.w.copy != s)
 }
 
 // clock is the store's; zero where it has none.
@@ -184,7 +184,6 @@ func (s *memory) list(prefix string) []store.Record {
 
 // put carries out a Put. By is nil, or operates, for an operator's.
 func (s *memory) put(by *process, key string, value []byte, cond store.Condition, v store.Version) (store.Record, error) {
-	m := s.w.mutant
 	if by != nil && by.operates {
 		by = nil
 	}
@@ -192,13 +191,12 @@ func (s *memory) put(by *process, key string, value []byte, cond store.Condition
 	if was != nil {
 		old = was.version
 	}
-	ignore := by != nil && m.ignoreVersion || m.blind != nil && (by != nil || m.blindToo) && m.blind(s, by, key, value, cond)
-	if old != cond.Version && !ignore {
+	if old != cond.Version && (by == nil || !s.w.wrong.overwrites) {
 		s.w.total.Faults[conflict]++
 		return store.Record{}, store.ErrConflict
 	}
 	now := s.clock()
-	if cond.Within != 0 && !now.IsZero() && !m.ignoreWithin && now.Sub(was.written) > cond.Within {
+	if cond.Within != 0 && !now.IsZero() && now.Sub(was.written) > cond.Within {
 		return store.Record{}, store.ErrConflict
 	}
 	if was != nil && was.whole != nil && (by != nil || counterOf(key) < 0) { // the operator of the counter has a copy
@@ -216,7 +214,7 @@ func (s *memory) put(by *process, key string, value []byte, cond store.Condition
 func (s *memory) write(key string, value []byte, v store.Version) *stored {
 	w, was := s.w, s.records[key]
 	r := &stored{value: value, version: v, written: s.clock(), at: w.now}
-	if w.mutant.countVersions {
+	if w.wrong.counts {
 		r.version = "1"
 		if was != nil {
 			n, _ := strconv.Atoi(string(was.version))

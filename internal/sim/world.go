@@ -16,8 +16,7 @@ import (
 type world struct {
 	seed uint64
 	setup
-	mutant *mutant
-	rng    *rand.Rand
+	rng *rand.Rand
 
 	origin time.Time     // true time when the schedule begins
 	now    time.Duration // true time since
@@ -45,6 +44,7 @@ type world struct {
 	copy     *memory       // of the store, made by somebody; nil: none was
 	steps    []step        // of the store's clock
 	mending  bool          // somebody is about to recover documents
+	cloning  cloning
 
 	total   Total
 	failure *Failure
@@ -52,12 +52,9 @@ type world struct {
 }
 
 // newWorld makes the world of a seed.
-func newWorld(seed uint64, draw func(*rand.Rand) setup, m *mutant) *world {
-	w := &world{seed: seed, mutant: m, rng: rand.New(rand.NewPCG(seed, 0x6669726e))}
-	w.setup = draw(w.rng)
-	if m.rules != nil {
-		m.rules(&w.rules)
-	}
+func newWorld(seed uint64, of source) *world {
+	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x6669726e))}
+	w.setup = of(seed, w.rng)
 	w.ends, w.ids = w.lasts, map[string]string{"founded": "founded"}
 	newPools(w)
 	w.origin = time.Date(2026, 3, 1, 11, 59, 60-w.rng.IntN(90), w.rng.IntN(1e9), time.UTC)
@@ -82,7 +79,7 @@ func newWorld(seed uint64, draw func(*rand.Rand) setup, m *mutant) *world {
 func (w *world) run() (failure *Failure) {
 	defer func() {
 		if v := recover(); v != nil {
-			failure = &Failure{w.seed, w.mutant.name, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()), misstep}
+			failure = &Failure{w.seed, w.wrong.name, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()), misstep}
 		}
 		for _, e := range w.errands {
 			e.end()
@@ -100,8 +97,8 @@ func (w *world) run() (failure *Failure) {
 		}
 	}()
 	w.store.found()
-	if w.mutant.scene != nil {
-		w.mutant.scene(w)
+	if w.scene != nil {
+		w.scene(w)
 		return w.failure
 	}
 	for _, p := range w.procs {
@@ -131,13 +128,12 @@ func (w *world) until(t time.Duration) {
 	w.now = t
 }
 
-// fail notes the first thing that went wrong, and ends the schedule. Of a mutant
-// only what it is to show counts.
+// fail notes the first thing that went wrong, and ends the schedule.
 func (w *world) fail(f flaw, format string, args ...any) {
-	if w.failure != nil || w.mutant.name != "" && f != w.mutant.shows {
+	if w.failure != nil {
 		return
 	}
-	w.failure = &Failure{w.seed, w.mutant.name, fmt.Sprintf("at %s: "+format, append([]any{w.now}, args...)...), f}
+	w.failure = &Failure{w.seed, w.wrong.name, fmt.Sprintf("at %s: "+format, append([]any{w.now}, args...)...), f}
 	w.logf("FAILED: %s: %s", f, w.failure.What)
 }
 

@@ -230,15 +230,13 @@ func TestLateFirstCopy(t *testing.T) {
 	}
 }
 
-// A conflict that is one's own success needs no doubt before.
-func TestConflictSettled(t *testing.T) {
+// A conflict of the only copy is of somebody else's write, be that the same: a clone of the process has
+// sent it.
+func TestConflictOfOnlyCopy(t *testing.T) {
 	x := newScript(t)
 	a := x.actor("a").until(term.Holding).pending(term.Holding)
 	a.perform()
-	a.step(term.Conflict{}).does(term.Get, a.do.Key).answer().is(term.Holding)
-	if a.s.Have != x.worker(a.s.Worker) {
-		t.Errorf("%+v", a.s.Have)
-	}
+	a.step(term.Conflict{}).does(term.Get, a.do.Key).answer().fails(term.Lost, "lease: worker 0 was taken by a")
 }
 
 func TestLost(t *testing.T) {

@@ -36,7 +36,7 @@ func (s State) Saved() (Saved, bool) {
 func Resume(seed [32]byte, name string, v Saved, mark firn.Tick) State {
 	return State{
 		Phase: Holding, Worker: v.Worker, Have: v.Record, Base: mark, Since: v.Since, Reach: v.Reach,
-		name: name, poolID: v.PoolID, random: *rand.NewChaCha8(seed),
+		name: name, heir: true, poolID: v.PoolID, random: *rand.NewChaCha8(seed),
 		version: v.Version, read: v.Read, heard: v.Since,
 	}
 }

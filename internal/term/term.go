@@ -116,6 +116,7 @@ type State struct {
 	Err    error         // the last failure, or why the term is over
 
 	name   string
+	heir   bool   // of a grant that another process left, which may have sent a write before it died
 	poolID string // as earlier terms of this process knew it; empty: none
 	random rand.ChaCha8
 	doing  Purpose       // what the action under way is for
@@ -148,6 +149,7 @@ type write struct {
 	want    Record
 	version store.Version // that it replaces
 	reach   time.Duration
+	copies  int           // so many were sent
 	since   time.Duration // boot time at which the first copy was asked for
 	doubt   bool
 	refused bool          // the last copy met a conflict

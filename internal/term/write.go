@@ -57,6 +57,7 @@ func (s State) put(r *Rules, now Now, w write) (State, Action) {
 // again sends the write, word for word.
 func (s State) again(r *Rules) (State, Action) {
 	s.write.doubt, s.write.refused = false, false
+	s.write.copies++
 	cond := store.Condition{Version: s.write.version}
 	if s.Lossy && s.write.purpose == ExtendWorker {
 		// A store that forgets must not let us revive on a record that fell back.
@@ -123,6 +124,7 @@ func (s State) granted(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Have, s.version, s.Since, s.Reach = s.write.want, rec.Version, s.write.since, s.write.reach
 	s.hear(now, rec)
 	purpose := s.write.purpose
+	s.heir = false
 	s.write, s.Fails, s.Err = write{}, 0, nil
 	switch purpose {
 	case ReleaseWorker:
@@ -136,12 +138,15 @@ func (s State) granted(r *Rules, now Now, rec store.Record) (State, Action) {
 	return s.next(r, now)
 }
 
-// settle: our worker's record was read because a write to it is in doubt.
+// settle: our worker's record was read because a write to it is in doubt. A clone of this process, as in
+// a virtual machine that was cloned, has our owner token and may write the same as we want to. It has
+// the worker if our only copy was refused, or if it wrote something else.
 func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	cur, err := ReadRecord(rec)
 	untouched := rec.Version == s.write.version
+	clones := s.write.refused && s.write.copies == 1
 	switch {
-	case err == nil && cur == s.write.want && !untouched: // it was carried out
+	case err == nil && cur == s.write.want && !untouched && !clones: // it was carried out
 		return s.acknowledged(r, now, rec, s.write.since)
 	case s.write.purpose == TakeWorker: // not yet; should it be later, the record falls free by itself
 		s.write = write{}
@@ -158,12 +163,12 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case err == nil && cur.Owner == s.Have.Owner && s.Closed: // an extension arrived after all
 		s.write, s.version = write{}, rec.Version
 		return s.release(r)
-	case err == nil && !s.Lossy && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon:
+	case err == nil && !s.Lossy && (cur == s.Have || s.heir && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon):
 		// An extension that an earlier process sent, before it died and left us
-		// its grant.
+		// its grant; or somebody put back what we have.
 		s.write.want = cur
 		return s.acknowledged(r, now, rec, s.Since)
-	case err == nil && !s.Lossy && !s.repaired() && (cur.Owner == s.Have.Owner || cur.Term < s.Have.Term):
+	case err == nil && !s.Lossy && !s.repaired() && (cur.Owner == s.Have.Owner && cur.Horizon < s.Have.Horizon || cur.Term < s.Have.Term):
 		return s.end(Forgotten, &store.ForgotError{Store: "pool " + r.Pool, What: "the record of our own worker went back to an earlier state"})
 	}
 	lost := &LostError{Worker: s.Worker, Err: err}

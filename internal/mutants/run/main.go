@@ -1,7 +1,7 @@
-// Command run takes firn's rules out of its own files, one at a time, and prints where that
-// was found, as a table.
+// Command run takes firn's rules out of its own files, one at a time, and prints in which schedule of
+// the simulation, or by which test, that was found, as a page.
 //
-//	go run ./internal/mutants/run
+//	go run ./internal/mutants/run > docs/proof/mutants.md
 //	go run ./internal/mutants/run -only 'quarantine' -n 100000
 //
 // It ends with 1 when a rule was not missed, and with 2 when something could not be run.
@@ -15,8 +15,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/firn-id/firn/internal/mutants"
 )
@@ -24,45 +26,86 @@ import (
 func main() {
 	n := flag.Int("n", 15_000, "how many `schedules` are searched for each")
 	only := flag.String("only", "", "only mutants whose name or file matches this regular `expression`")
+	jobs := flag.Int("j", runtime.GOMAXPROCS(0), "how many `mutants` are built and run at once, each by one processor")
 	flag.Parse()
 	pattern, err := regexp.Compile(*only)
-	if err != nil || flag.NArg() > 0 || *n < 1 {
+	if err != nil || flag.NArg() > 0 || *n < 1 || *jobs < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, pattern, *n))
-}
-
-func run(ctx context.Context, only *regexp.Regexp, n int) (code int) {
-	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
+	root, err := git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "run: not in the repository:", err)
-		return 2
+		os.Exit(2)
 	}
-	root := strings.TrimSpace(string(out))
-	fmt.Printf("| rule taken out | in | found in at most %d schedules |\n|---|---|---|\n", n)
+	var some []mutants.Mutant
 	for _, m := range mutants.All {
-		if !only.MatchString(m.Name) && !only.MatchString(m.File) {
-			continue
+		if pattern.MatchString(m.Name) || pattern.MatchString(m.File) {
+			some = append(some, m)
 		}
-		found, err := m.Find(ctx, root, n)
+	}
+	os.Exit(run(ctx, root, some, *n, *jobs))
+}
+
+func git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", args...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// A result is what came of looking for a mutant.
+type result struct {
+	found string
+	err   error
+}
+
+func run(ctx context.Context, root string, some []mutants.Mutant, n, jobs int) (code int) {
+	results := make([]chan result, len(some))
+	for i := range results {
+		results[i] = make(chan result, 1)
+	}
+	turns := make(chan int, len(some))
+	for i := range some {
+		turns <- i
+	}
+	close(turns)
+	for range jobs {
+		go func() {
+			for i := range turns {
+				found, err := some[i].Find(ctx, root, n)
+				results[i] <- result{found, err}
+			}
+		}()
+	}
+	began, missed := time.Now(), 0
+	fmt.Printf("# Rules taken out of the code\n\nEach row is firn without one rule, built from its own files with one text replaced.\n\n| rule taken out | in | situation | found in at most %d schedules |\n|---|---|---|---|\n", n)
+	for i, m := range some {
+		r := <-results[i]
 		switch {
 		case ctx.Err() != nil:
 			return 2
-		case err != nil:
-			fmt.Fprintln(os.Stderr, "run:", err)
-			code = 2
-			continue
-		case found == "":
-			found, code = "**not found**", max(code, 1)
+		case r.err != nil:
+			fmt.Fprintln(os.Stderr, "run:", r.err)
+			code, r.found = 2, "**could not be run**"
+		case r.found == "":
+			r.found, code = "**not found**", max(code, 1)
+			missed++
 		}
-		name := m.Name
+		name, like := m.Name, m.Like
 		if m.With != "" {
-			name += ", and " + m.With
+			name += "; and " + m.With
 		}
-		fmt.Printf("| %s | `%s` | %s |\n", name, m.File, found)
+		if like == "" {
+			like = "any"
+		}
+		if m.Tests != "" {
+			like = "tests of `" + m.Package + "`"
+		}
+		fmt.Printf("| %s | `%s` | %s | %s |\n", name, m.File, like, r.found)
 	}
+	commit, _ := git(ctx, "rev-parse", "--short=8", "HEAD")
+	fmt.Printf("\n%d of %d found, in %s, on %s with commit %s: `go run ./internal/mutants/run -n %d`.\n",
+		len(some)-missed, len(some), time.Since(began).Round(time.Second), began.UTC().Format(time.DateOnly), commit, n)
 	return code
 }

@@ -3,10 +3,10 @@
 //
 //	go run ./internal/sim/run -n 100000
 //	go run ./internal/sim/run -seed 4711
-//	go run ./internal/sim/run -mutant "a Put ignores the version"
+//	go run ./internal/sim/run -like "the store is restored" -n 10000
+//	go run ./internal/sim/run -wrong "the store's versions are counts"
 //	go run ./internal/sim/run -pools -n 100000
-//	go run ./internal/sim/run -copied
-//	go run ./internal/sim/run -rules
+//	go run ./internal/sim/run -names
 //
 // It ends with 0 when nothing went wrong, with 1 when something did or it was
 // stopped, and with 2
@@ -34,9 +34,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 type options struct {
 	sim.Options
-	seed   uint64
-	copied bool
-	rules  bool
+	seed  uint64
+	names bool
 }
 
 // Errors that were printed already.
@@ -52,11 +51,10 @@ func run(args []string, out, errs io.Writer) int {
 	flags.IntVar(&o.N, "n", 10_000, "how many `schedules`")
 	flags.Uint64Var(&o.From, "from", 1, "`seed` of the first one")
 	flags.Uint64Var(&o.seed, "seed", 0, "run the schedule of this `seed` alone, and print what happens")
-	flags.StringVar(&o.Mutant, "mutant", "", "break a rule; -rules lists the `names`")
-	flags.StringVar(&o.Like, "like", "", "draw schedules as those of the mutant of this `name`, and break nothing")
+	flags.StringVar(&o.Like, "like", "", "only schedules in the situation of this `name`; -names lists them")
+	flags.StringVar(&o.Wrong, "wrong", "", "let the store or an operator do what has this `name`; -names lists them")
 	flags.BoolVar(&o.Pools, "pools", false, "only schedules in which pools are created, lost, copied or get other workers")
-	flags.BoolVar(&o.copied, "copied", false, "show how designs that other programs have repeat ids")
-	flags.BoolVar(&o.rules, "rules", false, "print each rule, and the mutants that break it")
+	flags.BoolVar(&o.names, "names", false, "print the situations, and what a store or an operator can do wrong")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
@@ -78,10 +76,8 @@ func run(args []string, out, errs io.Writer) int {
 
 func (o *options) run(out, errs io.Writer) error {
 	switch {
-	case o.rules:
-		return sim.WriteRules(out)
-	case o.copied:
-		return sim.WriteCopied(out)
+	case o.names:
+		return sim.WriteNames(out)
 	case o.seed != 0:
 		f, err := sim.Replay(o.seed, o.Options, out)
 		if err == nil && f != nil {

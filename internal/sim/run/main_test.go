@@ -15,9 +15,9 @@ func TestRun(t *testing.T) {
 		{"-n 30 -from 7", 0, "30  schedules in", ""},
 		{"-n 30", 0, "0  repeats", ""},
 		{"-seed 3", 0, "seed 3: store", ""},
-		{"-rules", 0, "a version names one write, and is never a count\n    versions are counts", ""},
-		{"-copied", 0, "SET NX PX of a worker id\n", ""},
-		{"-mutant none", 2, "", `there is no mutant "none"`},
+		{"-names", 0, "like   the store is restored\n", ""},
+		{"-like none", 2, "", `there is no situation "none"`},
+		{"-wrong none", 2, "", `nobody does wrong "none"`},
 		{"-n 0", 2, "", "at least 1"},
 		{"-x", 2, "", "not defined"},
 		{"all", 2, "", "no arguments"},
@@ -39,19 +39,19 @@ func TestRun(t *testing.T) {
 
 // A repeat is found, and the command that is printed then shows it again.
 func TestRepeatIsShownAgain(t *testing.T) {
-	const mutant = "a Put ignores the version"
+	const wrong = "an operator says too small a loss of numbers"
 	var out, errs bytes.Buffer
-	if code := run([]string{"-n", "80", "-mutant", mutant}, &out, &errs); code != 1 || !strings.Contains(out.String(), "1  repeats") {
+	if code := run([]string{"-n", "300", "-wrong", wrong}, &out, &errs); code != 1 {
 		t.Fatalf("%d: %.300s\n%s", code, &out, &errs)
 	}
 	_, told, _ := strings.Cut(errs.String(), "to see it: go run ./internal/sim/run -seed ")
 	seed, of, _ := strings.Cut(strings.TrimSpace(told), " ")
-	if of != `-mutant "`+mutant+`"` {
+	if of != `-wrong "`+wrong+`"` {
 		t.Fatalf("it says to run: %q", told)
 	}
 	out.Reset()
 	errs.Reset()
-	code := run([]string{"-seed", seed, "-mutant", mutant}, &out, &errs)
+	code := run([]string{"-seed", seed, "-wrong", wrong}, &out, &errs)
 	if code != 1 || !strings.Contains(out.String(), "FAILED: repeated") || !strings.Contains(errs.String(), "seed "+seed+": repeated: ") {
 		t.Errorf("%d: %.300s\n%s", code, &out, &errs)
 	}

@@ -1,13 +1,25 @@
-package sim
+// Command copied plays designs that many programs have copied from each other, each as a small
+// model in simulated time, until it has repeated an id, and prints how.
+//
+//	cd bench && go run ./copied
+package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"time"
 )
 
-// Designs that many programs have, each as a small model that repeats ids.
+func main() {
+	if err := write(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "copied:", err)
+		os.Exit(1)
+	}
+}
 
 // A design is what somebody published, or what everybody writes.
 type design struct {
@@ -48,10 +60,16 @@ var designs = []design{
 type stage struct {
 	rng    *rand.Rand
 	now    time.Duration
-	queue  queue
+	queue  []event // in the order in which they come
 	issued map[int64]string
 	sound  bool   // what goes wrong does not: then nothing may repeat
 	twice  string // what was issued twice, and by whom; empty: nothing
+}
+
+// An event is what happens at a time.
+type event struct {
+	at time.Duration
+	do func()
 }
 
 // run plays a design from one seed and returns what it repeated.
@@ -59,17 +77,24 @@ func (d *design) run(seed uint64, sound bool) string {
 	s := &stage{sound: sound, rng: rand.New(rand.NewPCG(seed, 0x636f7079)), issued: map[int64]string{}}
 	d.play(s)
 	for range 100_000 { // half a second of the fastest
-		if s.twice != "" || s.queue.len() == 0 || s.now > 20*time.Second {
+		if s.twice != "" || len(s.queue) == 0 || s.now > 20*time.Second {
 			break
 		}
-		e := s.queue.pop()
+		e := s.queue[0]
+		s.queue = s.queue[1:]
 		s.now = e.at
 		e.do()
 	}
 	return s.twice
 }
 
-func (s *stage) after(d time.Duration, do func()) { s.queue.push(s.now+d, do) }
+func (s *stage) after(d time.Duration, do func()) {
+	at := s.now + d
+	i, _ := slices.BinarySearchFunc(s.queue, at, func(e event, at time.Duration) int {
+		return cmp.Or(cmp.Compare(e.at, at), -1) // behind those of the same time
+	})
+	s.queue = slices.Insert(s.queue, i, event{at, do})
+}
 
 func (s *stage) upTo(d time.Duration) time.Duration { return time.Duration(s.rng.Int64N(int64(d))) }
 
@@ -308,9 +333,8 @@ func (d *design) find(most uint64) (seed uint64, twice string) {
 	return 0, ""
 }
 
-// WriteCopied plays designs that programs have copied from each other until each
-// has repeated an id, and writes down how.
-func WriteCopied(to io.Writer) error {
+// write plays each design until it has repeated an id, and writes down how.
+func write(to io.Writer) error {
 	for _, d := range designs {
 		seed, twice := d.find(1000)
 		if twice == "" {
