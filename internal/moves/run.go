@@ -21,7 +21,7 @@ func (w *world) run(ctx context.Context, n int64) (outcome, error) {
 	for i := range writers {
 		writers[i] = w.newWriter(i, w.cluster.Shard(n))
 	}
-	if err := w.preload(ctx, schema, writers); err != nil {
+	if err := w.preload(ctx, schema, "", writers); err != nil {
 		return outcome{}, err
 	}
 	writing, stop := context.WithCancel(ctx)
@@ -102,7 +102,7 @@ func (w *world) judge(ctx context.Context, n int64, schema, at string, writers [
 	if err := w.finish(ctx, n, at, o); err != nil {
 		return err
 	}
-	return w.exec(ctx, at, "DROP TABLE "+schema+".item, "+schema+".log") // the next run has the room
+	return w.dropTables(ctx, at, schema) // the next run has the room
 }
 
 // finish ends the move, and looks for what is left of it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -143,39 +142,6 @@ func (w *world) exec(ctx context.Context, server, sql string) error {
 	}
 	defer c.Close(ctx)
 	_, err = c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
-	return err
-}
-
-// tables are those of a shard. Each row says whose it is, and how often it was changed.
-const tables = `
-CREATE TABLE SCHEMA.item (id bigint PRIMARY KEY DEFAULT SCHEMA.next_id(), writer integer NOT NULL, n bigint NOT NULL, pad text NOT NULL);
-CREATE TABLE SCHEMA.log (id bigint PRIMARY KEY DEFAULT SCHEMA.next_id(), item bigint NOT NULL, note text NOT NULL);
-CREATE SEQUENCE SCHEMA.bills;
-`
-
-// preload makes the tables of a shard with rows, and has each writer know its own.
-func (w *world) preload(ctx context.Context, schema string, writers []*writer) error {
-	c, err := w.reached["a"].Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close(ctx)
-	sql := strings.ReplaceAll(tables+fmt.Sprintf(`INSERT INTO SCHEMA.item (writer, n, pad) SELECT i %% %d, 0, repeat('x', 100) FROM generate_series(1, %d) AS i;
-		ANALYZE SCHEMA.item;`, len(writers), w.rows), "SCHEMA", schema)
-	if _, err := c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return err
-	}
-	rows, err := c.Query(ctx, "SELECT id, writer FROM "+schema+".item ORDER BY id")
-	if err != nil {
-		return err
-	}
-	var id int64
-	var of int
-	_, err = pgx.ForEachRow(rows, []any{&id, &of}, func() error {
-		writers[of].items[id] = 0
-		writers[of].mine = append(writers[of].mine, id)
-		return nil
-	})
 	return err
 }
 
