@@ -51,6 +51,7 @@ type settings struct {
 	behind  time.Duration // the clock of the server that shards move to
 	revert  bool
 	faults  bool
+	only    string // the harm of every run; empty: they are dealt
 	seed    uint64
 	durable bool // the servers wait for their disks
 }
@@ -100,6 +101,7 @@ func parse(args []string) (settings, error) {
 	f.BoolVar(&set.durable, "durable", set.durable, "have the servers wait for their disks; on a disk that others use too, gaps are theirs")
 	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
 	f.BoolVar(&set.faults, "faults", false, "kill the mover and the servers, and start them again, at moments that the seed chooses")
+	f.StringVar(&set.only, "only", "", "with -faults: have this harm in each run, such as \"disk full\"")
 	f.Uint64Var(&set.seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses what is written and killed")
 	if err := f.Parse(args); err != nil {
 		return set, err
@@ -118,6 +120,7 @@ func all(ctx context.Context, tb testing.TB, set settings, r *report) error {
 	}
 	defer w.close()
 	r.begin(set)
+	r.skipped = w.skipped
 	for n := range set.runs {
 		if ctx.Err() != nil {
 			return ctx.Err()
