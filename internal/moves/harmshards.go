@@ -64,7 +64,7 @@ func changeSchema(ctx context.Context, s *scene) error {
 	for range 10 {
 		var c change
 		err := s.hand.shard.InTx(ctx, func(tx pgx.Tx) error {
-			s.hand.port = tx.Conn().Config().Port
+			s.hand.place = placeOf(tx.Conn().Config())
 			c = change{rows: map[row]string{}, drawn: map[string][]int64{}}
 			if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'; "+chosen.schema, pgx.QueryExecModeSimpleProtocol); err != nil {
 				return err
@@ -78,6 +78,6 @@ func changeSchema(ctx context.Context, s *scene) error {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	s.o.Parted = s.hand.port == s.reached["b"].Config.Port // the copy is the old one, and stays as it is
+	s.o.Parted = s.hand.place == placeOf(s.reached["b"].Config) // the copy is the old one, and stays as it is
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // schemaOf is the schema of a shard.
-func schemaOf(n int64) string { return fmt.Sprintf("insta%d", n) }
+func schemaOf(n int64) string { return fmt.Sprintf(schemas, n) }
 
 // newScene is where shard n moves.
 func (w *world) newScene(n int64, do string, o *outcome) *scene {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"sync/atomic"
 	"testing"
@@ -42,12 +44,16 @@ type world struct {
 }
 
 // newWorld starts the servers and makes the cluster.
-func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) {
+func newWorld(ctx context.Context, tb testing.TB, set settings, out io.Writer) (*world, error) {
 	w := &world{
 		settings: set, tb: tb, servers: map[string]*testserver.Server{}, reached: map[string]topology.Server{}, urls: map[string]string{}, addresses: map[string]string{},
 		pools: map[string]*pgxpool.Pool{}, doors: map[string]*testserver.Proxy{}, links: map[string]*testserver.Proxy{}, disks: map[string]*testserver.Disk{},
 	}
-	w.start()
+	if len(set.given) == 0 {
+		w.start()
+	} else if err := w.use(ctx, out); err != nil {
+		return nil, err
+	}
 	for name, address := range w.urls {
 		config, err := pgx.ParseConfig(address)
 		if err != nil {
@@ -58,10 +64,14 @@ func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) 
 	if set.faults {
 		w.harms, w.skipped = w.possible()
 	}
-	if err := w.makeCluster(ctx); err != nil {
-		return nil, err
+	err := w.makeCluster(ctx)
+	if err == nil {
+		err = w.connect(ctx)
 	}
-	return w, w.connect(ctx)
+	if err != nil {
+		return nil, errors.Join(err, w.close(ctx))
+	}
+	return w, nil
 }
 
 // start starts the servers. Where harms are done, programs reach each through a proxy, so that its
@@ -107,7 +117,7 @@ func (w *world) makeCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := one.Init(setup.Wish{Count: 2 * int64(w.runs)})
+	plan, err := one.Init(setup.Wish{Count: 2 * int64(w.runs), Schemas: schemas, Roles: []string{role}})
 	if err == nil {
 		err = plan.Run(ctx, new(atomic.Int64))
 	}
@@ -129,6 +139,9 @@ func (w *world) makeCluster(ctx context.Context) error {
 
 // checkClock says whether the clock of b is as far behind as it is to be.
 func (w *world) checkClock(ctx context.Context) error {
+	if len(w.given) > 0 {
+		return nil
+	}
 	c, err := w.reached["b"].Connect(ctx)
 	if err != nil {
 		return err
@@ -177,10 +190,14 @@ func fill(ctx context.Context, pool *pgxpool.Pool, n int) error {
 	return nil
 }
 
-func (w *world) close() {
+func (w *world) close(ctx context.Context) error {
 	for _, p := range w.pools {
 		p.Close()
 	}
+	if len(w.given) == 0 {
+		return nil // the servers go
+	}
+	return w.leave(context.WithoutCancel(ctx))
 }
 
 // exec runs statements on a server.

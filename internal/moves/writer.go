@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -31,7 +32,7 @@ type writer struct {
 	acknowledged int64
 	hops         int64 // tries that did not end a transaction
 	gaps         []gap
-	port         uint16  // of the server that the last transaction was on
+	place        string  // of the last transaction: a server and database
 	failed       int64   // transactions that were not committed because a server was killed
 	errs         []error // that should not have been
 }
@@ -93,16 +94,19 @@ func (w *writer) write(ctx context.Context) {
 	next := time.NewTicker(time.Duration(float64(time.Second) / w.rate))
 	defer next.Stop()
 	for ctx.Err() == nil && len(w.errs) == 0 {
-		begun, was := time.Now(), w.port
+		begun, was := time.Now(), w.place
 		rested := w.transaction(context.WithoutCancel(ctx))
 		now := time.Now()
-		w.gaps = append(w.gaps, gap{begun, now, now.Sub(begun) - rested, was != 0 && was != w.port})
+		w.gaps = append(w.gaps, gap{begun, now, now.Sub(begun) - rested, was != "" && was != w.place})
 		if w.open > 0 {
 			time.Sleep(300 * time.Millisecond) // else no shard with such a writer could ever move
 		}
 		<-next.C
 	}
 }
+
+// placeOf is a server and database.
+func placeOf(c *pgx.ConnConfig) string { return fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database) }
 
 // pause is for how long the next transaction rests after a statement.
 func (w *writer) pause() time.Duration {
@@ -127,7 +131,7 @@ func (w *writer) transaction(ctx context.Context) (rested time.Duration) {
 	var c change
 	err := w.shard.InTx(ctx, func(tx pgx.Tx) error {
 		tries++
-		w.port = tx.Conn().Config().Port
+		w.place = placeOf(tx.Conn().Config())
 		c = change{rows: map[row]string{}, drawn: map[string][]int64{}, rest: func() { time.Sleep(rest) }}
 		return kind(ctx, w, tx, at, &c)
 	})
