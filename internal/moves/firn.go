@@ -19,7 +19,7 @@ import (
 
 // commands are those of a hint. What claims something that nobody knows here is not typed.
 var (
-	commands = regexp.MustCompile(`firn shard (?:move [\d,-]+ --to [ab]|(?:revert|abort|finish) [\d,-]*\d|reopen [ab](?: --shards [\d,-]*\d)?|doctor(?: --clean)?|status)\b(?: --[a-z]+)*`)
+	commands = regexp.MustCompile(`(firn shard (?:move [\d,-]+ --to [ab]|(?:revert|abort|finish) [\d,-]*\d|reopen [ab](?: --shards [\d,-]*\d)?|doctor(?: --clean)?|status)\b)((?: --[a-z-]+(?: '[^']*'| [^-\s;,.][^\s;,.]*)?)*)`)
 	claims   = regexp.MustCompile(` --(incomplete|gone|drop)`)
 )
 
@@ -104,8 +104,8 @@ func (w *world) follow(ctx context.Context, do string, n int64, o *outcome) erro
 
 // hinted is the command to type next, or empty.
 func hinted(said string, typed []string) string {
-	for _, line := range commands.FindAllString(said, -1) {
-		if !claims.MatchString(line) && !slices.Contains(typed, line) {
+	for _, found := range commands.FindAllStringSubmatch(said, -1) {
+		if line, flags := found[1], found[2]; !claims.MatchString(flags) && !slices.Contains(typed, line) {
 			return line
 		}
 	}

@@ -55,19 +55,22 @@ func loseSlot(ctx context.Context, s *scene) error {
 		return err
 	}
 	defer c.Close(ctx)
+	var lost int64
 	for range 20 {
-		var kept int64
 		for _, sql := range []string{"SELECT pg_logical_emit_message(false, 'moves', repeat('x', 1000000))", "SELECT pg_switch_wal()", "CHECKPOINT"} {
 			if _, err := c.Exec(ctx, sql); err != nil {
 				return err
 			}
 		}
-		if err := c.QueryRow(ctx, "SELECT count(*) FROM pg_replication_slots WHERE slot_name ~ '^firn_' AND wal_status <> 'lost'").Scan(&kept); err != nil {
+		if err := c.QueryRow(ctx, "SELECT count(*) FROM pg_replication_slots WHERE slot_name ~ '^firn_' AND wal_status = 'lost'").Scan(&lost); err != nil {
 			return err
 		}
-		if kept == 0 {
+		if lost > 0 {
 			break
 		}
+	}
+	if lost == 0 {
+		s.unnoticed()
 	}
 	return s.reset(ctx, "a", "max_slot_wal_keep_size")
 }

@@ -132,6 +132,9 @@ func (b blow) at(random *rand.Rand) blow {
 	return b
 }
 
+// unnoticed says that the harm that was just done met nothing.
+func (s *scene) unnoticed() { s.o.Struck[len(s.o.Struck)-1] += " (unnoticed)" }
+
 // between is a time of chance.
 func (s *scene) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(s.random.Float64()*float64(most-least))

@@ -130,6 +130,8 @@ func TestHinted(t *testing.T) {
 		{"to open it: firn shard reopen b --shards 3 --incomplete; or: firn shard reopen a --shards 3", "firn shard reopen a --shards 3"},
 		{"firn shard reopen a --gone b", ""},
 		{"to continue: firn shard move 3 --to b; to abort what has not changed over: firn shard abort 3", "firn shard abort 3"},
+		{"firn shard reopen b --server 'a=postgres://t@h:1/d?sslmode=disable' --server 'b=postgres://t@h:2/d'. Then: firn shard status --server 'a=x'", "firn shard reopen b"},
+		{"firn shard reopen b --shards 3 --server 'a=x' --incomplete", ""},
 		{"to see which server serves it: firn shard status", "firn shard status"},
 	} {
 		if got := hinted(tt.said, []string{"firn shard move 3 --to b"}); got != tt.want {
