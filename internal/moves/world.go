@@ -130,7 +130,7 @@ func (w *world) makeCluster(ctx context.Context) error {
 		return err
 	}
 	defer two.Close()
-	added, err := two.Add([]string{"b"}, nil)
+	added, err := two.Add([]string{"b"}, []string{role})
 	if err != nil {
 		return err
 	}
