@@ -17,10 +17,11 @@ import (
 // This file types commands of firn, as a person does after a move that failed: the command of the move
 // again, and then what the hints of its error say.
 
-// commands are those of a hint. What claims something that nobody knows here is not typed.
+// commands are those of a hint. What claims something that nobody knows here is not typed. What drops rows of a
+// copy is: if one of them was of use, the comparison finds that it is lost.
 var (
-	commands = regexp.MustCompile(`(firn shard (?:move [\d,-]+ --to [ab]|(?:revert|abort|finish) [\d,-]*\d|reopen [ab](?: --shards [\d,-]*\d)?|doctor(?: --clean)?|status)\b)((?: --[a-z-]+(?: '[^']*'| [^-\s;,.][^\s;,.]*)?)*)`)
-	claims   = regexp.MustCompile(` --(incomplete|gone|drop)`)
+	commands = regexp.MustCompile(`(firn shard (?:move [\d,-]+ --to [ab]|(?:revert|abort) [\d,-]*\d|finish [\d,-]*\d(?: --drop-rows-of [ab])?|reopen [ab](?: --shards [\d,-]*\d)?|doctor(?: --clean)?|status)\b)((?: --[a-z-]+(?: '[^']*'| [^-\s;,.][^\s;,.]*)?)*)`)
+	claims   = regexp.MustCompile(` --(incomplete|gone)`)
 )
 
 // build makes the command firn, once.
@@ -76,7 +77,7 @@ func (w *world) follow(ctx context.Context, do string, n int64, o *outcome) erro
 		return err
 	}
 	first := lineOf(do, n)
-	line, said := first, ""
+	line, said, all := first, "", ""
 	var since []string // typed since one worked
 	for range 20 {
 		since = append(since, line)
@@ -85,6 +86,7 @@ func (w *world) follow(ctx context.Context, do string, n int64, o *outcome) erro
 		if said, ok = w.typed(ctx, line); ok && line == first {
 			return nil
 		}
+		all += fmt.Sprintf("$ %s\n%s", line, said)
 		asks := strings.HasSuffix(line, "status") || strings.HasSuffix(line, "doctor")
 		if ok && !asks {
 			since = nil
@@ -99,7 +101,7 @@ func (w *world) follow(ctx context.Context, do string, n int64, o *outcome) erro
 			line = first
 		}
 	}
-	return fmt.Errorf("the hints lead nowhere: typed %q; the last one said: %s", o.Typed, said)
+	return fmt.Errorf("the hints lead nowhere:\n%s", all)
 }
 
 // hinted is the command to type next, or empty.

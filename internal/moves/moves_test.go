@@ -129,6 +129,7 @@ func TestHinted(t *testing.T) {
 		{"firn: hint: firn shard finish 17, then firn shard move 17 --to a", "firn shard finish 17"},
 		{"to open it: firn shard reopen b --shards 3 --incomplete; or: firn shard reopen a --shards 3", "firn shard reopen a --shards 3"},
 		{"firn shard reopen a --gone b", ""},
+		{"drop them all the same: firn shard finish 3 --drop-rows-of b --server 'a=x'", "firn shard finish 3 --drop-rows-of b"},
 		{"to continue: firn shard move 3 --to b; to abort what has not changed over: firn shard abort 3", "firn shard abort 3"},
 		{"firn shard reopen b --server 'a=postgres://t@h:1/d?sslmode=disable' --server 'b=postgres://t@h:2/d'. Then: firn shard status --server 'a=x'", "firn shard reopen b"},
 		{"firn shard reopen b --shards 3 --server 'a=x' --incomplete", ""},

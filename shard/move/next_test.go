@@ -35,6 +35,8 @@ func TestNextOfAShard(t *testing.T) {
 		{"claimed by an earlier mover", begun, with(loaded, func(c *copyOf) { c.term, c.attempt = 1, "other" }), false, toClaim},
 		{"claimed", begun, claimed, false, toLoad},
 		{"loaded", begun, loaded, false, toCut},
+		{"the target was promoted while it copied", begun, with(loaded, func(c *copyOf) { c.here = false }), false, ""},
+		{"back: the source was promoted", with(taken, func(c *copyOf) { c.attempt = "me" }), with(gone, func(c *copyOf) { c.term, c.here = 3, false }), true, ""},
 		{"let go", gone, loaded, false, toTake},
 		{"let go by another", with(gone, func(c *copyOf) { c.attempt = "other" }), with(loaded, func(c *copyOf) { c.attempt = "other" }), false, toTake},
 		{"taken", gone, taken, false, toEnd},
