@@ -2,6 +2,7 @@ package move
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/firn-id/firn/shard/topology"
@@ -118,5 +119,19 @@ func TestNext(t *testing.T) {
 	all.target.slot = false
 	if got, err := next(goal{attempt: "me", back: true}, &all); err == nil && got.do != toBegin {
 		t.Errorf("back without a stream: %v", got)
+	}
+}
+
+// TestNextOfAPromoted: a mover names the server that was promoted while a shard was copied to it, and
+// what opens it. Its copy takes no more rows, so to wait for the copy would be in vain.
+func TestNextOfAPromoted(t *testing.T) {
+	m := &Mover{source: newEnd(topology.Server{Name: "a"}), target: newEnd(topology.Server{Name: "b"})}
+	lost := loaded
+	lost.here = false
+	f := &facts{shards: []pairOf{{1, begun, lost}}, source: stream{publication: true, slot: true}, target: stream{subscription: true, enabled: true, copying: 3}}
+	_, err := next(goal{attempt: "me"}, f)
+	var stuck *StuckError
+	if !errors.As(m.withOpening(f, err), &stuck) || !strings.Contains(stuck.Do, "b is a copy, or was promoted or restored.") || !strings.Contains(stuck.Do, "firn shard reopen b") {
+		t.Errorf("%v: %+v", err, stuck)
 	}
 }
