@@ -125,7 +125,7 @@ func TestNext(t *testing.T) {
 // TestNextOfAPromoted: a mover names the server that was promoted while a shard was copied to it, and
 // what opens it. Its copy takes no more rows, so to wait for the copy would be in vain.
 func TestNextOfAPromoted(t *testing.T) {
-	m := &Mover{source: newEnd(topology.Server{Name: "a"}), target: newEnd(topology.Server{Name: "b"})}
+	m := &Mover{source: &end{Server: topology.Server{Name: "a"}}, target: &end{Server: topology.Server{Name: "b"}}}
 	lost := loaded
 	lost.here = false
 	f := &facts{shards: []pairOf{{1, begun, lost}}, source: stream{publication: true, slot: true}, target: stream{subscription: true, enabled: true, copying: 3}}
