@@ -114,8 +114,11 @@ func (w *world) orOnly(h *harm) blow {
 
 // kills are blows against what ends a move or reverts it.
 func (s *scene) kills() (all []blow) {
+	if !s.faults {
+		return nil
+	}
 	for range s.random.IntN(4) {
-		if h := s.harms[s.random.IntN(len(s.harms))]; s.faults && h.usual {
+		if h := s.harms[s.random.IntN(len(s.harms))]; h.usual {
 			all = append(all, blow{harm: h}.at(s.random))
 		}
 	}
