@@ -33,7 +33,7 @@ func parseServers(text string) (map[string]string, error) {
 		name, address, _ := strings.Cut(one, "=")
 		u, err := url.Parse(address)
 		if (name != "a" && name != "b") || err != nil || u.Host == "" || all[name] != "" {
-			return nil, fmt.Errorf("%q is not a=postgres://USER@HOST/DATABASE,b=postgres://...", text)
+			return nil, fmt.Errorf("not the addresses of servers a and b, as in a=postgres://USER@HOST/DATABASE,b=postgres://USER@HOST/DATABASE: %q", text)
 		}
 		all[name] = address
 	}
