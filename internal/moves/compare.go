@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"slices"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -13,8 +13,8 @@ type verdict struct {
 	Lost      int64 // acknowledged, and not there
 	Wrong     int64 // there, and not as acknowledged
 	Extra     int64 // there, and of nobody
-	Repeated  int64 // ids that were given twice
-	Unordered int64 // ids of a writer that are not above the one before
+	Repeated  int64 // ids and numbers of sequences that were given twice
+	Unordered int64 // ids and numbers of a writer that are not above the one before
 }
 
 // bad is how much is not as it should be.
@@ -23,72 +23,69 @@ func (v verdict) bad() int64 { return v.Lost + v.Wrong + v.Extra + v.Repeated + 
 // compare compares the rows of a shard where it is with what writers know.
 func compare(ctx context.Context, c *pgx.Conn, schema string, writers []*writer) (verdict, error) {
 	var v verdict
-	items, err := rowsOf(ctx, c, "SELECT id, n FROM "+schema+".item")
+	rows, count, err := rowsOf(ctx, c, schema)
 	if err != nil {
 		return v, err
 	}
-	logs, err := rowsOf(ctx, c, "SELECT id, item FROM "+schema+".log")
-	if err != nil {
-		return v, err
-	}
-	v.Rows = int64(len(items) + len(logs))
-	given := make(map[int64]bool)
+	v.Rows, v.Extra = count, count-int64(len(rows)) // of two rows of one key, one is of nobody
 	for _, w := range writers {
-		v.match(items, w.items)
-		v.match(logs, w.logs)
-		for id, may := range w.maybe {
-			v.matchMaybe(items, logs, id, may)
-		}
-		last := int64(0)
-		for _, id := range w.ids {
-			if given[id] {
-				v.Repeated++
-			}
-			if id <= last {
-				v.Unordered++
-			}
-			given[id], last = true, id
+		v.match(rows, w.rows)
+	}
+	for _, w := range writers { // a number in doubt may have been given again
+		for _, d := range w.doubts {
+			v.matchDoubt(rows, d)
 		}
 	}
-	v.Extra = int64(len(items) + len(logs))
+	v.Extra += int64(len(rows))
+	v.countNumbers(writers)
 	return v, nil
 }
 
-// rowsOf reads pairs of numbers.
-func rowsOf(ctx context.Context, c *pgx.Conn, sql string) (map[int64]int64, error) {
-	rows, err := c.Query(ctx, sql)
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[int64]int64)
-	var id, value int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &value}, func() error { all[id] = value; return nil })
-	return all, err
-}
-
 // match takes those rows away that are known.
-func (v *verdict) match(rows, known map[int64]int64) {
-	for id, value := range known {
-		switch is, there := rows[id]; {
+func (v *verdict) match(rows, known map[row]string) {
+	for r, value := range known {
+		switch is, there := rows[r]; {
 		case !there:
 			v.Lost++
 		case is != value:
 			v.Wrong++
 		}
-		delete(rows, id)
+		delete(rows, r)
 	}
 }
 
-// matchMaybe takes a row away that may be as one of two.
-func (v *verdict) matchMaybe(items, logs map[int64]int64, id int64, may []int64) {
-	is := int64(gone)
-	for _, rows := range []map[int64]int64{items, logs} {
-		if value, there := rows[id]; there {
-			is = value
+// matchDoubt takes the rows of a transaction away of which nobody knows whether it was committed:
+// all of them are as before it, or all as after it.
+func (v *verdict) matchDoubt(rows map[row]string, d doubt) {
+	is := make(map[row]string)
+	for r := range d.after {
+		is[r] = gone
+		if value, there := rows[r]; there {
+			is[r] = value
 		}
-		delete(rows, id)
+		delete(rows, r)
 	}
-	if !slices.Contains(may, is) {
+	if !maps.Equal(is, d.before) && !maps.Equal(is, d.after) {
 		v.Wrong++
+	}
+}
+
+// countNumbers looks at what writers have drawn, of each source in the order in which it was
+// acknowledged.
+func (v *verdict) countNumbers(writers []*writer) {
+	given := make(map[row]bool) // by the source
+	for _, w := range writers {
+		for source, numbers := range w.drawn {
+			last := int64(0)
+			for _, n := range numbers {
+				if given[row{source, n}] {
+					v.Repeated++
+				}
+				if n <= last {
+					v.Unordered++
+				}
+				given[row{source, n}], last = true, n
+			}
+		}
 	}
 }

@@ -3,11 +3,11 @@
 //
 //	go run ./internal/moves -runs 20
 //	go run ./internal/moves -runs 5 -revert            # and back again, over the stream
-//	go run ./internal/moves -runs 20 -faults -seed 42  # the mover killed, servers ended and started
+//	go run ./internal/moves -runs 20 -faults -seed 42  # something goes wrong in each run
+//	go run ./internal/moves -servers a=postgres://me@db1/moves,b=postgres://me@db2/moves
 //
-// Each run moves another shard. Eight writers insert, update and delete through package
-// shard; one holds some of its transactions for 50 ms, another all of its own for a second. The
-// clock of the target is an hour behind.
+// docs/proof/moves.md says what it does, and how to read what it prints. Each run moves another
+// shard. The writers' transactions are in kinds.go, the tables in tables.go, the harms in harms.go.
 //
 // A gap is how long a writer waited for one transaction to be acknowledged, all tries
 // together, without the time that the transaction itself rests. Writers begin a fixed
@@ -51,8 +51,12 @@ type settings struct {
 	behind  time.Duration // the clock of the server that shards move to
 	revert  bool
 	faults  bool
+	only    string // the harm of every run; empty: they are dealt
 	seed    uint64
 	durable bool // the servers wait for their disks
+
+	given   map[string]string // servers that somebody else started, by name; empty: none
+	between map[string]string // how they reach each other; empty: by those addresses
 }
 
 var defaults = settings{runs: 20, rows: 50_000, writers: 8, rate: 25, long: time.Second, around: time.Second, behind: time.Hour, durable: true}
@@ -99,10 +103,23 @@ func parse(args []string) (settings, error) {
 	f.DurationVar(&set.behind, "behind", set.behind, "how far the clock is behind of the server that shards move to; 0 does without libfaketime")
 	f.BoolVar(&set.durable, "durable", set.durable, "have the servers wait for their disks; on a disk that others use too, gaps are theirs")
 	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
-	f.BoolVar(&set.faults, "faults", false, "kill the mover and the servers, and start them again, at moments that the seed chooses")
+	f.BoolVar(&set.faults, "faults", false, "harm the move in each run, at moments that the seed chooses")
+	f.StringVar(&set.only, "only", "", "with -faults: have this harm in each run, such as \"disk full\"")
 	f.Uint64Var(&set.seed, "seed", uint64(time.Now().UnixNano())%1_000_000_000, "what chooses what is written and killed")
-	if err := f.Parse(args); err != nil {
+	given := f.String("servers", "", "use databases of these servers, `a=URL,b=URL`, and start none; what is made there is removed at the end")
+	between := f.String("addresses", "", "with -servers: how the servers reach each other, `a=URL,b=URL`, if not as this host reaches them")
+	err := f.Parse(args)
+	if err == nil {
+		set.given, err = parseServers(*given)
+	}
+	if err == nil {
+		set.between, err = parseServers(*between)
+	}
+	if err != nil {
 		return set, err
+	}
+	if len(set.given) > 0 {
+		set.behind = 0 // their clocks are as they are
 	}
 	if f.NArg() > 0 || set.runs < 1 || set.rows < 0 || set.writers < 1 || set.rate <= 0 {
 		return set, errors.New("it takes no arguments, and numbers above zero; see -help")
@@ -111,13 +128,14 @@ func parse(args []string) (settings, error) {
 }
 
 // all does the runs, one after the other.
-func all(ctx context.Context, tb testing.TB, set settings, r *report) error {
-	w, err := newWorld(ctx, tb, set)
+func all(ctx context.Context, tb testing.TB, set settings, r *report) (err error) {
+	w, err := newWorld(ctx, tb, set, r.out)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer func() { err = errors.Join(err, w.close(ctx)) }()
 	r.begin(set)
+	r.skipped = w.skipped
 	for n := range set.runs {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +28,14 @@ const order = "FIRN_MOVES_ORDER"
 
 // An Order is what a mover is to do.
 type Order struct {
-	From, To string // addresses of servers a and b
-	Shard    int64
-	Do       string // "move", "revert", "finish" or "abort"
+	From, To  string // addresses of servers a and b
+	Shard     int64
+	Do        string            // "move", "revert", "finish" or "abort"
+	Addresses map[string]string // how the other server reaches each
+	Lag       time.Duration     // how far the copy may be behind when the shard changes over; 0: as usual
 }
+
+var errNoMover = errors.New("this process is no mover")
 
 // asMover does what the order says; errNoMover where there is none.
 func asMover() error {
@@ -49,7 +57,7 @@ func asMover() error {
 	}
 	out := json.NewEncoder(os.Stdout)
 	var last move.Phase
-	m := move.New(servers[0], servers[1], &move.Options{LockWait: 4 * time.Minute, Progress: func(p move.Progress) {
+	m := move.New(servers[0], servers[1], &move.Options{LockWait: 4 * time.Minute, Addresses: o.Addresses, Lag: o.Lag, Progress: func(p move.Progress) {
 		if p.Phase != last {
 			last = p.Phase
 			out.Encode(Said{At: time.Now(), Phase: p.Phase})
@@ -79,7 +87,22 @@ func asMover() error {
 // A mover is such a process.
 type mover struct {
 	*exec.Cmd
-	out, errs bytes.Buffer
+	n      int64 // of the shard
+	errs   bytes.Buffer
+	phases chan move.Phase // as they begin; closed at its end
+	ended  chan struct{}
+
+	said []Said // what it said, after its end
+	err  error
+}
+
+// lag is more than the usual where harms are done: their pauses compare with nothing, and a machine with two
+// cores is seldom up to date to 50 ms after a crash.
+func (w *world) lag() time.Duration {
+	if w.faults {
+		return 2 * time.Second
+	}
+	return 0
 }
 
 // startMover starts one.
@@ -88,33 +111,72 @@ func (w *world) startMover(do string, n int64) (*mover, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(Order{w.servers["a"].URL(), w.servers["b"].URL(), n, do})
+	text, err := json.Marshal(Order{w.urls["a"], w.urls["b"], n, do, w.addresses, w.lag()})
 	if err != nil {
 		return nil, err
 	}
-	m := &mover{Cmd: exec.Command(path)}
+	m := &mover{Cmd: exec.Command(path), n: n, phases: make(chan move.Phase, 100), ended: make(chan struct{})}
 	m.Env = append(os.Environ(), order+"="+string(text))
-	m.Stdout, m.Stderr = &m.out, &m.errs
-	return m, m.Start()
+	m.Stderr = &m.errs
+	out, err := m.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Start(); err != nil {
+		return nil, err
+	}
+	go m.listen(out)
+	return m, nil
 }
 
-// wait waits for its end, and takes down what it said.
-func (m *mover) wait(o *outcome) error {
-	err := m.Wait()
-	all := read(m.out.Bytes())
-	o.said = append(o.said, all...)
-	for _, s := range all {
+// listen hears what the mover says until it has ended. One that was killed may have left half of a line.
+func (m *mover) listen(out io.Reader) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var s Said
+		if json.Unmarshal(lines.Bytes(), &s) != nil {
+			continue
+		}
+		m.said = append(m.said, s)
+		select {
+		case m.phases <- s.Phase:
+		default:
+		}
+	}
+	if m.err = m.Wait(); m.err != nil {
+		m.err = fmt.Errorf("the mover: %w: %s", m.err, strings.TrimSpace(m.errs.String()))
+	}
+	close(m.phases)
+	close(m.ended)
+}
+
+// until waits until the mover is in a phase, or past it, and then some time. It is false if the mover
+// ended before.
+func (m *mover) until(phase move.Phase, delay time.Duration) bool {
+	for phase != "" {
+		now, runs := <-m.phases
+		if !runs {
+			return false
+		}
+		if slices.Index(phases, now) >= slices.Index(phases, phase) {
+			break
+		}
+	}
+	select {
+	case <-m.ended:
+		return false
+	case <-time.After(delay):
+		return true
+	}
+}
+
+// result waits for its end, and takes down what it said.
+func (m *mover) result(o *outcome) error {
+	<-m.ended
+	o.said = append(o.said, m.said...)
+	for _, s := range m.said {
 		for _, one := range s.Moved {
 			o.Pause = max(o.Pause, one.Pause)
 		}
 	}
-	return err
-}
-
-// result is the error of a mover that has ended.
-func (m *mover) result(err error) error {
-	if err != nil {
-		return fmt.Errorf("the mover: %w: %s", err, strings.TrimSpace(m.errs.String()))
-	}
-	return nil
+	return m.err
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -25,18 +23,6 @@ type Said struct {
 	At    time.Time
 	Phase move.Phase   `json:",omitempty"` // empty: the end
 	Moved []move.Moved `json:",omitempty"`
-}
-
-// read are the lines of a mover that has ended. One that was killed may have left half of
-// one.
-func read(out []byte) (all []Said) {
-	for line := range bytes.Lines(out) {
-		var s Said
-		if json.Unmarshal(line, &s) == nil {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 // phaseOf is the phase that most of a gap was in, of those that began one after the other.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/firn-id/firn/shard/move"
@@ -20,9 +21,17 @@ type outcome struct {
 	Gaps         map[move.Phase]time.Duration // the worst gap in each phase
 	Over         time.Duration                // the worst of those in which the shard changed over
 	Move         time.Duration                // all of it
-	Kills        int                          // of the mover and of servers
+	Harm         string                       // the run's own
+	Struck       []string                     // the harms that were done, in order
+	Typed        []string                     // the commands of hints that were followed
+	Promoted     string                       // the server whose standby took its place
+	Parted       bool                         // the old copy has another schema than the shard
 	Problems     []string
 	said         []Said // when which phase began
+}
+
+func (o *outcome) problem(format string, args ...any) {
+	o.Problems = append(o.Problems, fmt.Sprintf(format, args...))
 }
 
 // A report is a table of runs, a line as soon as each has ended.
@@ -31,6 +40,8 @@ type report struct {
 	faults bool
 	all    []outcome
 	bad    int64
+
+	skipped []string // harms that cannot be done here, and why
 }
 
 const (
@@ -40,13 +51,19 @@ const (
 
 func (r *report) begin(set settings) {
 	fmt.Fprintf(r.out, "%d writers, each %g transactions a second; %d rows, the target's clock %s behind, seed %d\n", set.writers, set.rate, set.rows, set.behind, set.seed)
-	fmt.Fprintf(r.out, head, "RUN", "ROWS", "ACKED", "RETRIED", "LOST", "WRONG", "EXTRA", "REPEATED", "UNORDERED", "PAUSE", "GAP", "CUTOVER", "BEFORE", "MOVE", "KILLS")
+	fmt.Fprintf(r.out, head, "RUN", "ROWS", "ACKED", "RETRIED", "LOST", "WRONG", "EXTRA", "REPEATED", "UNORDERED", "PAUSE", "GAP", "CUTOVER", "BEFORE", "MOVE", "HARMS")
 }
 
 func (r *report) add(o outcome) {
 	r.all = append(r.all, o)
 	r.bad += o.bad() + int64(len(o.Problems))
 	r.line(fmt.Sprint(len(r.all)), o)
+	if len(o.Struck) > 0 {
+		fmt.Fprintln(r.out, "     done to it:", strings.Join(o.Struck, ", "))
+	}
+	if len(o.Typed) > 0 {
+		fmt.Fprintln(r.out, "     typed:", strings.Join(o.Typed, "; "))
+	}
 	for _, p := range o.Problems {
 		fmt.Fprintln(r.out, "     PROBLEM", p)
 	}
@@ -54,7 +71,7 @@ func (r *report) add(o outcome) {
 
 func (r *report) line(name string, o outcome) {
 	fmt.Fprintf(r.out, line, name, o.Rows, o.Acknowledged, o.Hops, o.Lost, o.Wrong, o.Extra, o.Repeated, o.Unordered,
-		milliseconds(o.Pause), milliseconds(o.Gap), milliseconds(o.Over), milliseconds(o.Gaps[before]), milliseconds(o.Move), o.Kills)
+		milliseconds(o.Pause), milliseconds(o.Gap), milliseconds(o.Over), milliseconds(o.Gaps[before]), milliseconds(o.Move), len(o.Struck))
 }
 
 func milliseconds(d time.Duration) string {
@@ -76,7 +93,7 @@ func (r *report) end() {
 		sum.Extra += o.Extra
 		sum.Repeated += o.Repeated
 		sum.Unordered += o.Unordered
-		sum.Kills += o.Kills
+		sum.Struck = append(sum.Struck, o.Struck...)
 	}
 	sum.Pause = median(r.all, func(o outcome) time.Duration { return o.Pause })
 	sum.Gap = median(r.all, func(o outcome) time.Duration { return o.Gap })
@@ -94,8 +111,23 @@ func (r *report) end() {
 	}
 	fmt.Fprintln(r.out, " each a median")
 	if r.faults {
+		for _, h := range harms {
+			fmt.Fprintf(r.out, "%3d times: %s\n", count(sum.Struck, h.name), h.name)
+		}
+		for _, s := range r.skipped {
+			fmt.Fprintln(r.out, "skipped:", s)
+		}
 		fmt.Fprintln(r.out, "with faults: pauses and gaps are those of processes that were killed, and compare with nothing")
 	}
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
 }
 
 // median is the middle of what runs measured.

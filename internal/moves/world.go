@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"io"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,39 +19,96 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
+// linkTimeout is how long servers wait for each other where faults are done.
+const linkTimeout = 10 * time.Second
+
 // A world is a cluster of two servers, a with all shards and b with none.
 type world struct {
 	settings
-	tb      testing.TB
-	servers map[string]*testserver.Server
-	reached map[string]topology.Server
-	pools   map[string]*pgxpool.Pool
-	cluster *shard.Cluster
+	tb        testing.TB
+	servers   map[string]*testserver.Server // empty: somebody else started them
+	options   []string                      // of those
+	reached   map[string]topology.Server
+	urls      map[string]string // of the same, for programs
+	addresses map[string]string // how the other server reaches each; empty: by those
+	pools     map[string]*pgxpool.Pool
+	cluster   *shard.Cluster
+
+	harms   []*harm // that can be done
+	skipped []string
+	doors   map[string]*testserver.Proxy // between programs and servers; empty without faults
+	links   map[string]*testserver.Proxy // between a server and the other one
+	standby *testserver.Standby          // of one of them; nil: none
+	disks   map[string]*testserver.Disk
+	program string // the command firn, if it was built
 }
 
 // newWorld starts the servers and makes the cluster.
-func newWorld(ctx context.Context, tb testing.TB, set settings) (*world, error) {
-	w := &world{settings: set, tb: tb, servers: map[string]*testserver.Server{}, reached: map[string]topology.Server{}, pools: map[string]*pgxpool.Pool{}}
-	options := []string{"wal_level=logical", "max_connections=100", "max_wal_senders=20", "max_replication_slots=20", "shared_buffers=128MB"}
-	if !set.durable {
-		options = append(options, "fsync=off")
+func newWorld(ctx context.Context, tb testing.TB, set settings, out io.Writer) (*world, error) {
+	w := &world{
+		settings: set, tb: tb, servers: map[string]*testserver.Server{}, reached: map[string]topology.Server{}, urls: map[string]string{}, addresses: map[string]string{},
+		pools: map[string]*pgxpool.Pool{}, doors: map[string]*testserver.Proxy{}, links: map[string]*testserver.Proxy{}, disks: map[string]*testserver.Disk{},
 	}
-	for _, name := range []string{"a", "b"} {
-		if name == "b" && set.behind != 0 {
-			w.servers[name] = testserver.PostgresBehind(tb, set.behind, options...)
-		} else {
-			w.servers[name] = testserver.Postgres(tb, options...)
-		}
-		config, err := pgx.ParseConfig(w.servers[name].URL())
+	if len(set.given) == 0 {
+		w.start()
+	} else if err := w.use(ctx, out); err != nil {
+		return nil, err
+	}
+	for name, address := range w.urls {
+		config, err := pgx.ParseConfig(address)
 		if err != nil {
 			return nil, err
 		}
 		w.reached[name] = topology.Server{Name: name, Config: config}
 	}
-	if err := w.makeCluster(ctx); err != nil {
-		return nil, err
+	if set.faults {
+		w.harms, w.skipped = w.possible()
 	}
-	return w, w.connect(ctx)
+	err := w.makeCluster(ctx)
+	if err == nil {
+		err = w.connect(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.close(ctx))
+	}
+	return w, nil
+}
+
+// start starts the servers. Where harms are done, programs reach each through a proxy, so that its
+// standby can take its address, and the other server through another one.
+func (w *world) start() {
+	w.options = []string{"wal_level=logical", "max_connections=100", "max_wal_senders=20", "max_replication_slots=20", "shared_buffers=128MB"}
+	if !w.durable {
+		w.options = append(w.options, "fsync=off")
+	}
+	if w.faults {
+		for _, name := range []string{"wal_sender_timeout", "wal_receiver_timeout"} {
+			w.options = append(w.options, fmt.Sprintf("%s=%d", name, linkTimeout.Milliseconds()))
+		}
+	}
+	for _, name := range []string{"a", "b"} {
+		if name == "b" && w.behind != 0 {
+			w.servers[name] = testserver.PostgresBehind(w.tb, w.behind, w.options...)
+		} else {
+			w.servers[name] = testserver.Postgres(w.tb, w.options...)
+		}
+		w.urls[name] = w.servers[name].URL()
+		if w.faults {
+			w.doors[name], w.links[name] = testserver.NewProxy(w.tb, w.servers[name].Addr()), testserver.NewProxy(w.tb, w.servers[name].Addr())
+			w.urls[name] = through(w.servers[name].URL(), w.doors[name])
+			w.addresses[name] = through(w.servers[name].URL(), w.links[name])
+		}
+	}
+}
+
+// through is the address of a server through a proxy.
+func through(address string, p *testserver.Proxy) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		panic(err) // it was parsed before
+	}
+	u.Host = p.Addr()
+	return u.String()
 }
 
 // makeCluster makes a's shards, and then adds b: so all are on a.
@@ -59,7 +117,7 @@ func (w *world) makeCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, err := one.Init(setup.Wish{Count: int64(w.runs)})
+	plan, err := one.Init(setup.Wish{Count: 2 * int64(w.runs), Schemas: schemas, Roles: []string{role}})
 	if err == nil {
 		err = plan.Run(ctx, new(atomic.Int64))
 	}
@@ -72,7 +130,7 @@ func (w *world) makeCluster(ctx context.Context) error {
 		return err
 	}
 	defer two.Close()
-	added, err := two.Add([]string{"b"}, nil)
+	added, err := two.Add([]string{"b"}, []string{role})
 	if err != nil {
 		return err
 	}
@@ -81,6 +139,9 @@ func (w *world) makeCluster(ctx context.Context) error {
 
 // checkClock says whether the clock of b is as far behind as it is to be.
 func (w *world) checkClock(ctx context.Context) error {
+	if len(w.given) > 0 {
+		return nil
+	}
 	c, err := w.reached["b"].Connect(ctx)
 	if err != nil {
 		return err
@@ -99,8 +160,8 @@ func (w *world) checkClock(ctx context.Context) error {
 // connect opens the pools that writers use, with a connection for each: as a program has
 // that uses both servers. The driver prepares each statement once for a connection.
 func (w *world) connect(ctx context.Context) error {
-	for name, s := range w.servers {
-		config, err := pgxpool.ParseConfig(s.URL())
+	for name, address := range w.urls {
+		config, err := pgxpool.ParseConfig(address)
 		if err != nil {
 			return err
 		}
@@ -129,10 +190,14 @@ func fill(ctx context.Context, pool *pgxpool.Pool, n int) error {
 	return nil
 }
 
-func (w *world) close() {
+func (w *world) close(ctx context.Context) error {
 	for _, p := range w.pools {
 		p.Close()
 	}
+	if len(w.given) == 0 {
+		return nil // the servers go
+	}
+	return w.leave(context.WithoutCancel(ctx))
 }
 
 // exec runs statements on a server.
@@ -145,38 +210,3 @@ func (w *world) exec(ctx context.Context, server, sql string) error {
 	_, err = c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
-
-// tables are those of a shard. Each row says whose it is, and how often it was changed.
-const tables = `
-CREATE TABLE SCHEMA.item (id bigint PRIMARY KEY DEFAULT SCHEMA.next_id(), writer integer NOT NULL, n bigint NOT NULL, pad text NOT NULL);
-CREATE TABLE SCHEMA.log (id bigint PRIMARY KEY DEFAULT SCHEMA.next_id(), item bigint NOT NULL, note text NOT NULL);
-CREATE SEQUENCE SCHEMA.bills;
-`
-
-// preload makes the tables of a shard with rows, and has each writer know its own.
-func (w *world) preload(ctx context.Context, schema string, writers []*writer) error {
-	c, err := w.reached["a"].Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close(ctx)
-	sql := strings.ReplaceAll(tables+fmt.Sprintf(`INSERT INTO SCHEMA.item (writer, n, pad) SELECT i %% %d, 0, repeat('x', 100) FROM generate_series(1, %d) AS i;
-		ANALYZE SCHEMA.item;`, len(writers), w.rows), "SCHEMA", schema)
-	if _, err := c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return err
-	}
-	rows, err := c.Query(ctx, "SELECT id, writer FROM "+schema+".item ORDER BY id")
-	if err != nil {
-		return err
-	}
-	var id int64
-	var of int
-	_, err = pgx.ForEachRow(rows, []any{&id, &of}, func() error {
-		writers[of].items[id] = 0
-		writers[of].mine = append(writers[of].mine, id)
-		return nil
-	})
-	return err
-}
-
-var errNoMover = errors.New("this process is no mover")

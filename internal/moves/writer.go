@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -20,23 +21,36 @@ type writer struct {
 	rate   float64       // transactions that it begins in a second
 	open   time.Duration // how long its transactions are open; 0: as long as they take
 	faults bool          // servers are killed
+	drafts bool          // it is the one that uses the table draft
+	seats  int64         // keys that it has chosen
 
-	items map[int64]int64   // what each of its rows is at
-	mine  []int64           // the ids of those, some of which may be gone
-	logs  map[int64]int64   // which item each row of the log is about
-	ids   []int64           // in the order in which they were acknowledged
-	maybe map[int64][]int64 // rows of which nobody knows: what each may be at; gone is -1
+	rows   map[row]string     // what each of its rows is at
+	mine   map[string][]int64 // the keys of those by table, some of which may be gone
+	drawn  map[string][]int64 // ids and numbers by source, in the order in which they were acknowledged
+	doubts []doubt
 
 	acknowledged int64
 	hops         int64 // tries that did not end a transaction
 	gaps         []gap
-	port         uint16  // of the server that the last transaction was on
+	place        string  // of the last transaction: a server and database
 	failed       int64   // transactions that were not committed because a server was killed
 	errs         []error // that should not have been
 }
 
-// gone is what a row that is not there is at.
-const gone = -1
+// gone is the value of a row that is not there.
+const gone = ""
+
+// A change is what a transaction does.
+type change struct {
+	rows  map[row]string     // what each row is at after it
+	drawn map[string][]int64 // by source
+	rest  func()             // called once, after a statement
+}
+
+// A doubt is a transaction of which nobody knows whether it was committed.
+type doubt struct {
+	before, after map[row]string // of the same rows
+}
 
 // A gap is how long a transaction took.
 type gap struct {
@@ -46,15 +60,32 @@ type gap struct {
 	over  bool          // it was on another server than the one before
 }
 
+// newKnowledge is a writer that knows nothing, and writes nothing.
+func newKnowledge() *writer {
+	return &writer{rows: map[row]string{}, mine: map[string][]int64{}, drawn: map[string][]int64{}}
+}
+
 func (set settings) newWriter(number int, s shard.Shard) *writer {
-	w := &writer{
-		number: number, shard: s, random: rand.New(rand.NewPCG(set.seed+uint64(s.Number()), uint64(number))), rate: set.rate, faults: set.faults,
-		items: map[int64]int64{}, logs: map[int64]int64{}, maybe: map[int64][]int64{},
-	}
+	w := newKnowledge()
+	w.number, w.shard, w.rate, w.faults = number, s, set.rate, set.faults
+	w.random = rand.New(rand.NewPCG(set.seed+uint64(s.Number()), uint64(number)))
 	if number == 1 {
 		w.open = set.long
 	}
+	w.drafts = number == min(2, set.writers-1)
 	return w
+}
+
+// put has the writer know a row.
+func (w *writer) put(r row, value string) {
+	if value == gone {
+		delete(w.rows, r)
+		return
+	}
+	if _, known := w.rows[r]; !known {
+		w.mine[r.table] = append(w.mine[r.table], r.key)
+	}
+	w.rows[r] = value
 }
 
 // write writes until ctx ends, which breaks off nothing.
@@ -63,10 +94,10 @@ func (w *writer) write(ctx context.Context) {
 	next := time.NewTicker(time.Duration(float64(time.Second) / w.rate))
 	defer next.Stop()
 	for ctx.Err() == nil && len(w.errs) == 0 {
-		begun, was := time.Now(), w.port
+		begun, was := time.Now(), w.place
 		rested := w.transaction(context.WithoutCancel(ctx))
 		now := time.Now()
-		w.gaps = append(w.gaps, gap{begun, now, now.Sub(begun) - rested, was != 0 && was != w.port})
+		w.gaps = append(w.gaps, gap{begun, now, now.Sub(begun) - rested, was != "" && was != w.place})
 		if w.open > 0 {
 			time.Sleep(300 * time.Millisecond) // else no shard with such a writer could ever move
 		}
@@ -74,7 +105,10 @@ func (w *writer) write(ctx context.Context) {
 	}
 }
 
-// pause is for how long the next transaction rests after its first statement.
+// placeOf is a server and database.
+func placeOf(c *pgx.ConnConfig) string { return fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database) }
+
+// pause is for how long the next transaction rests after a statement.
 func (w *writer) pause() time.Duration {
 	switch {
 	case w.open > 0:
@@ -87,69 +121,63 @@ func (w *writer) pause() time.Duration {
 
 // transaction does one transaction, and returns how long the try that counted rested.
 func (w *writer) transaction(ctx context.Context) (rested time.Duration) {
-	rest := w.pause()
+	rest, kind, at := w.pause(), insertItem, row{}
+	if chosen := kinds[w.chosen()]; chosen.of == "" {
+		kind = chosen.do
+	} else if found, ok := w.pick(chosen.of); ok {
+		kind, at = chosen.do, found
+	}
 	tries := int64(0)
-	in := func(f func(pgx.Tx) error) error {
-		err := w.shard.InTx(ctx, func(tx pgx.Tx) error {
-			tries++
-			w.port = tx.Conn().Config().Port
-			return f(tx)
-		})
-		w.hops += max(0, tries-1)
-		return err
-	}
-	what := w.random.Float64()
-	id, ok := w.pick()
-	switch {
-	case what < 0.6 || !ok:
-		w.insert(ctx, in, rest)
-	case what < 0.9:
-		w.change(ctx, in, rest, id, "UPDATE item SET n = n + 1 WHERE id = $1", w.items[id]+1)
-	default:
-		w.change(ctx, in, rest, id, "DELETE FROM item WHERE id = $1", gone)
-	}
+	var c change
+	err := w.shard.InTx(ctx, func(tx pgx.Tx) error {
+		tries++
+		w.place = placeOf(tx.Conn().Config())
+		c = change{rows: map[row]string{}, drawn: map[string][]int64{}, rest: func() { time.Sleep(rest) }}
+		return kind(ctx, w, tx, at, &c)
+	})
+	w.hops += max(0, tries-1)
+	w.settle(c, err)
 	return rest
 }
 
 // pick is one of the writer's rows, mostly a young one.
-func (w *writer) pick() (int64, bool) {
+func (w *writer) pick(table string) (row, bool) {
+	mine := w.mine[table]
 	for range 10 {
-		n := len(w.mine)
+		n := len(mine)
 		if n == 0 {
 			break
 		}
 		if n > 50 && w.random.IntN(10) > 0 {
 			n = 50
 		}
-		id := w.mine[len(w.mine)-1-w.random.IntN(n)]
-		if _, there := w.items[id]; there {
-			return id, true
+		r := row{table, mine[len(mine)-1-w.random.IntN(n)]}
+		if _, there := w.rows[r]; there {
+			return r, true
 		}
 	}
-	return 0, false
+	return row{}, false
 }
 
-type within func(func(pgx.Tx) error) error
-
-// insert makes a row and one that is about it.
-func (w *writer) insert(ctx context.Context, in within, rest time.Duration) {
-	var item, log int64
-	err := in(func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, "INSERT INTO item (writer, n, pad) VALUES ($1, 0, repeat('y', 100)) RETURNING id", w.number).Scan(&item); err != nil {
-			return err
-		}
-		time.Sleep(rest)
-		return tx.QueryRow(ctx, "INSERT INTO log (item, note) VALUES ($1, 'made') RETURNING id", item).Scan(&log)
-	})
+// settle takes down what became of a transaction.
+func (w *writer) settle(c change, err error) {
 	switch {
 	case err == nil:
-		w.items[item], w.logs[log] = 0, item
-		w.mine = append(w.mine, item)
-		w.ids = append(w.ids, item, log)
+		for r, value := range c.rows {
+			w.put(r, value)
+		}
+		for source, numbers := range c.drawn {
+			w.drawn[source] = append(w.drawn[source], numbers...)
+		}
 		w.acknowledged++
 	case errors.Is(err, shard.ErrAmbiguous):
-		w.maybe[item] = []int64{0, gone}
-		w.maybe[log] = []int64{item, gone}
+		d := doubt{before: map[row]string{}, after: c.rows}
+		for r := range c.rows { // and they are left alone
+			d.before[r] = w.rows[r]
+			delete(w.rows, r)
+			w.drafts = w.drafts && r.table != "draft" // a TRUNCATE would be about rows in doubt
+		}
+		w.doubts = append(w.doubts, d)
 	default:
 		w.fault(err)
 	}
@@ -167,30 +195,3 @@ func (w *writer) fault(err error) {
 
 // errMissed: a row that is there was not found.
 var errMissed = errors.New("a statement found no row, where one had been acknowledged")
-
-// change changes a row to what it is at then.
-func (w *writer) change(ctx context.Context, in within, rest time.Duration, id int64, sql string, to int64) {
-	err := in(func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, sql, id)
-		if err == nil && tag.RowsAffected() != 1 {
-			err = errMissed
-		}
-		if err == nil {
-			time.Sleep(rest)
-		}
-		return err
-	})
-	switch {
-	case err == nil && to == gone:
-		delete(w.items, id)
-		w.acknowledged++
-	case err == nil:
-		w.items[id] = to
-		w.acknowledged++
-	case errors.Is(err, shard.ErrAmbiguous):
-		w.maybe[id] = []int64{w.items[id], to}
-		delete(w.items, id) // and it is left alone
-	default:
-		w.fault(err)
-	}
-}

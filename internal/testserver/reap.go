@@ -128,5 +128,6 @@ func reap() {
 // removeDir removes a server's directory and what lies elsewhere because of it.
 func removeDir(dir string) {
 	forgetMemory(filepath.Join(dir, "home"))
+	unmount(dir)
 	os.RemoveAll(dir)
 }

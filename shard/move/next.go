@@ -90,6 +90,8 @@ func nextOf(g goal, p pairOf) (action, error) {
 		return toBegin, nil
 	case from.serves() && !same:
 		return toClaim, nil
+	case from.serves() && !to.here: // a copy there takes no more rows
+		return "", &StuckError{p.shard, "the server that it is to come to is a copy, or was promoted or restored, since the move began", ""} // withOpening knows its name
 	case from.serves() && !to.loaded && g.back:
 		return "", &StuckError{p.shard, "its copy is not kept up to date any more", finishFirst([]pairOf{p})}
 	case from.serves() && !to.loaded:

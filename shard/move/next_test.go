@@ -2,6 +2,7 @@ package move
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/firn-id/firn/shard/topology"
@@ -36,6 +37,8 @@ func TestNextOfAShard(t *testing.T) {
 		{"claimed at this term by another mover", begun, with(loaded, func(c *copyOf) { c.attempt = "other" }), false, toClaim},
 		{"claimed", begun, claimed, false, toLoad},
 		{"loaded", begun, loaded, false, toCut},
+		{"the target was promoted while it copied", begun, with(loaded, func(c *copyOf) { c.here = false }), false, ""},
+		{"back: the source was promoted", with(taken, func(c *copyOf) { c.attempt = "me" }), with(gone, func(c *copyOf) { c.term, c.here = 3, false }), true, ""},
 		{"let go", gone, loaded, false, toTake},
 		{"let go by another", with(gone, func(c *copyOf) { c.attempt = "other" }), with(loaded, func(c *copyOf) { c.attempt = "other" }), false, toTake},
 		{"taken", gone, taken, false, toEnd},
@@ -118,5 +121,19 @@ func TestNext(t *testing.T) {
 	all.target.slot = false
 	if got, err := next(goal{attempt: "me", back: true}, &all); err == nil && got.do != toBegin {
 		t.Errorf("back without a stream: %v", got)
+	}
+}
+
+// TestNextOfAPromoted: a mover names the server that was promoted while a shard was copied to it, and
+// what opens it. Its copy takes no more rows, so to wait for the copy would be in vain.
+func TestNextOfAPromoted(t *testing.T) {
+	m := &Mover{source: &end{Server: topology.Server{Name: "a"}}, target: &end{Server: topology.Server{Name: "b"}}}
+	lost := loaded
+	lost.here = false
+	f := &facts{shards: []pairOf{{1, begun, lost}}, source: stream{publication: true, slot: true}, target: stream{subscription: true, enabled: true, copying: 3}}
+	_, err := next(goal{attempt: "me"}, f)
+	var stuck *StuckError
+	if !errors.As(m.withOpening(f, err), &stuck) || !strings.Contains(stuck.Do, "b is a copy, or was promoted or restored.") || !strings.Contains(stuck.Do, "firn shard reopen b") {
+		t.Errorf("%v: %+v", err, stuck)
 	}
 }

@@ -66,8 +66,19 @@ func (m *Mover) withOpening(f *facts, err error) error {
 		if do := m.copyDo(p); do != "" && p.shard == stuck.Shard {
 			return &StuckError{stuck.Shard, stuck.Why, do}
 		}
+		if stuck.Do == "" && p.shard == stuck.Shard {
+			return &StuckError{stuck.Shard, stuck.Why, check.ReopenCopy(m.elsewhere(p))}
+		}
 	}
 	return err
+}
+
+// elsewhere is the server that is to receive a shard and is not the server that the move began with.
+func (m *Mover) elsewhere(p pairOf) string {
+	if p.source.serves() {
+		return m.target.Name
+	}
+	return m.source.Name
 }
 
 // lostDo says what opens a shard that no server serves and no move opens, or "".
