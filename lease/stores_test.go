@@ -326,8 +326,8 @@ func takeover(x *over) {
 	}
 }
 
-// A free worker is taken in six round trips, after one that asks what the store
-// promises; and an extension is one.
+// A free worker is taken in six round trips, besides two that ask what the store
+// promises and which it is; and an extension is one.
 func roundTrips(x *over) {
 	x.found(4, budget)
 	rounds := int64(5)
@@ -345,7 +345,7 @@ func roundTrips(x *over) {
 		// Besides reading there is the Put that takes the worker; whatever
 		// else is put before the first id extends it.
 		reads += to.gets.Load() + to.lists.Load() - was
-		if n := to.asked.Load() - asked; n != 1 {
+		if n := to.asked.Load() - asked; n != 2 {
 			x.Errorf("asked %d times what the store promises", n)
 		}
 		was, puts := to.gets.Load()+to.lists.Load(), to.puts.Load()

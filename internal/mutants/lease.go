@@ -58,6 +58,8 @@ var lease = []Mutant{
 	{Name: "the layout of the pool is not compared", File: read, Old: "case p.Layout != r.Layout.String():", New: "case false:", Like: "a pool is created anew with another layout"},
 	{Name: "another pool of that name is accepted", File: read, Old: "case s.poolID != \"\" && p.ID != s.poolID:", New: "case false && p.ID != s.poolID:", Like: "all records are deleted"},
 	{Name: "a pool in another store is accepted", File: read, Old: "	case p.Elsewhere(here):\n		return s.elsewhere(r, p, here)\n	case p.Workers", New: "	case p.Workers", Like: "the store is copied"},
+	{Name: "which store it is is not asked after a worker was taken", File: "internal/term/term.go", Old: "if s.View.Asked < s.Since { //", New: "if false { //", Package: "./internal/term", Tests: "WhileTaking"},
+	{Name: "a worker is kept though the store was found to forget meanwhile", File: read, Old: "	case s.doing == ConfirmDurability && s.Lossy && !judged:", New: "	case false && judged:", Package: "./internal/term", Tests: "TestForgetfulWhileTaking"},
 	{Name: "a worker outside of the pool's range is kept", File: read, Old: "case !workers.Has(s.Worker): // another", New: "case false: // another", Like: "pools hand workers to each other, and writes are late"},
 	{Name: "a release does not know the version of a late extension", File: write, Old: "		s.version = late.Version\n", New: "		_ = late\n"},
 	{Name: "what another program has issued is not counted when its worker is given back", File: loop, Old: "	if d.Foreign { //", New: "	if false { //"},
