@@ -90,6 +90,9 @@ func (k *keeper) adopt(p *holder.Process) {
 // Clocks reads the system's clocks.
 func (k *keeper) Clocks() term.Now { return k.options.clocks() }
 
+// Seed reads the system's random generator.
+func (k *keeper) Seed() [32]byte { return seed() }
+
 // Send asks the store in a goroutine of its own.
 func (k *keeper) Send(do term.Action, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(k.requests, patience)

@@ -27,6 +27,10 @@ type World interface {
 	// Clocks reads the system's wall clock and boot clock.
 	Clocks() term.Now
 
+	// Seed returns random bytes from outside of the process: a copy of it, as in a virtual machine
+	// that was cloned, gets others.
+	Seed() [32]byte
+
 	// Send asks the store, and gives up after patience. The answer comes from Wait; that
 	// to an earlier request does not come any more.
 	Send(do term.Action, patience time.Duration)
@@ -110,7 +114,7 @@ func Run(p *Process, w World) (kept error) {
 func (d *driver) term() (kept error) {
 	d.gen = nil
 	now := d.follow(d.Clocks()) // while no worker can be had, too: it may be for a clock that is ahead
-	if !d.begin(now) {
+	if !d.begin(now, d.Seed()) {
 		d.Show(d.Process)
 		return nil
 	}

@@ -63,15 +63,13 @@ func New(r *term.Rules, name string, seed [32]byte, now term.Now, seen term.View
 var errNoTime = errors.New("the store did not answer in time")
 
 // begin begins a term, and reports whether the clock is within the layout's life.
-func (p *Process) begin(now term.Now) bool {
+func (p *Process) begin(now term.Now, seed [32]byte) bool {
 	p.granted, p.leaving, p.outside, p.OtherPool = false, false, nil, false
 	p.Doing, p.Event, p.TakenAt = term.Action{}, nil, time.Time{}
 	if err := p.Rules.Layout.Check(now.Wall); err != nil {
 		p.Term = term.State{Phase: term.Refused, Err: err}
 		return false
 	}
-	var seed [32]byte
-	p.random.Read(seed[:])
 	if r := p.resume; r != nil {
 		p.resume = nil
 		p.Term = term.Resume(seed, p.Name, *r, p.base)

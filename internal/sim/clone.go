@@ -38,8 +38,9 @@ func taped[T any](h *holder, say func() T) T {
 
 // A cloning is that of a schedule.
 type cloning struct {
-	done bool
-	last firn.Tick // no id above it may repeat
+	done  bool
+	owner string    // the token that both copies have
+	last  firn.Tick // no id above it may repeat
 }
 
 // clone clones one of those that hold a worker, once.
@@ -53,7 +54,7 @@ func (w *world) clone() {
 	p := w.procs[i]
 	h := p.holder
 	w.total.Faults[cloned]++
-	w.cloning = cloning{done: true, last: w.sharedUntil(h)}
+	w.cloning = cloning{done: true, owner: h.p.Term.Have.Owner, last: w.sharedUntil(h)}
 	w.logf("p%d is cloned: p%d", p.id, len(w.procs))
 	host := *p.host
 	q := &process{w: w, id: len(w.procs), host: &host, name: p.name, store: p.store, life: 1, alive: true, slept: p.slept}
@@ -93,14 +94,31 @@ func (c *holder) awake(h *holder) {
 // about to be by a write that is under way or in doubt. Who asks the store loses the worker at the next extension,
 // unless it is paused.
 func (w *world) sharedUntil(h *holder) firn.Tick {
-	last := h.p.Term.Have.Horizon
-	if r, err := term.ReadRecord(store.Record{Value: h.wanted, Version: "sent"}); err == nil && len(h.wanted) > 0 {
-		last = max(last, r.Horizon)
-	}
+	last := max(h.p.Term.Have.Horizon, h.wantedHorizon())
 	if !w.faults.pauses {
 		last = min(last, w.tick(w.instant().Add(w.rules.Renew+2*ask)))
 	}
 	return last
+}
+
+// wantedHorizon is that of the last extension.
+func (h *holder) wantedHorizon() firn.Tick {
+	if len(h.wanted) == 0 {
+		return 0
+	}
+	r, err := term.ReadRecord(store.Record{Value: h.wanted, Version: "sent"})
+	if err != nil {
+		panic(err)
+	}
+	return r.Horizon
+}
+
+// doubts: a copy has no answer to an extension. If the other copy wrote the same, each takes that for
+// its own, and the next extension decides.
+func (w *world) doubts(h *holder) {
+	if h.p.Doing.For == term.ExtendWorker && w.cloning.done && h.p.Term.Have.Owner == w.cloning.owner {
+		w.cloning.last = max(w.cloning.last, h.wantedHorizon())
+	}
 }
 
 // twins reports whether a tick may have been issued by both, and counts it.

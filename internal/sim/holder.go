@@ -144,6 +144,8 @@ func (h *holder) Clocks() term.Now {
 	return taped(h, func() term.Now { return term.Now{Wall: h.host.wall(), Boot: h.host.boot()} })
 }
 
+func (h *holder) Seed() [32]byte { return taped(h, h.w.bits) }
+
 // Wait stands still until the world goes on.
 func (h *holder) Wait(until time.Duration) (s driver.Signal) {
 	if h.tape.replay = h.tape.replay && len(h.tape.told) > 0; !h.tape.replay {
@@ -197,6 +199,9 @@ func (h *holder) answerTo(request int) func(term.Event) {
 				return
 			}
 			h.request++
+			if _, ok := e.(term.Unknown); ok {
+				h.w.doubts(h)
+			}
 			h.signal.Answer = e
 			h.resume()
 		})

@@ -163,7 +163,7 @@ func (s State) settle(r *Rules, now Now, rec store.Record) (State, Action) {
 	case err == nil && cur.Owner == s.Have.Owner && s.Closed: // an extension arrived after all
 		s.write, s.version = write{}, rec.Version
 		return s.release(r)
-	case err == nil && !s.Lossy && (cur == s.Have || s.heir && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon):
+	case err == nil && !s.Lossy && (cur == s.Have && !clones || s.heir && cur.Owner == s.Have.Owner && cur.Horizon >= s.Have.Horizon):
 		// An extension that an earlier process sent, before it died and left us
 		// its grant; or somebody put back what we have.
 		s.write.want = cur
