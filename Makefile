@@ -109,6 +109,8 @@ race: ## run the tests under the race detector, also those that make test RACE=1
 full: ## everything, for hours: the long tests too, with and without the race detector; searches, torture, moves
 	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(MAKE) test
 	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(MAKE) race
+	$(MAKE) cross dist
+	cd bench && go test ./copied
 	$(MAKE) reached N=100000
 	$(MAKE) sim fuzz model mutants moves torture TORTURE=8m
 
