@@ -39,7 +39,7 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
 # and of the repository.
-RACELESS := internal/term|internal/block|internal/sim|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
+RACELESS := internal/term|internal/block|internal/sim|internal/mutants|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
 
 # What make test runs without it in any case, and make race runs too. These packages start the
 # command some thousand times, and a command with the detector takes four times the processor
