@@ -14,7 +14,7 @@ var reopening = byRules(ownerSQL,
 	[3]string{"a shard is revoked that was let go to this server", "AND firn.is_here(s) AND firn.given_to(s) = (SELECT v.name FROM firn.server AS v) THEN\n		RAISE EXCEPTION 'firn: shard % was let go to this server", "AND false THEN\n		RAISE EXCEPTION 'firn: shard % was let go to this server"},
 	[3]string{"a shard is revoked where it was since", "ELSIF s.state = 'moved' AND firn.given_to(s) = owner AND s.term > was_term THEN", "ELSIF false THEN"},
 	[3]string{"nobody asks whether a shard may be revoked", "	PERFORM firn.may_revoke(shard, term, owner, was_term);\n", ""},
-	[3]string{"the move of a shard goes on that was revoked", "	DELETE FROM firn.move AS x WHERE x.shard = s.shard;\n	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term", "	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term"},
+	[3]string{"the move of a shard that was revoked is continued", "	DELETE FROM firn.move AS x WHERE x.shard = s.shard;\n	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term", "	UPDATE firn.shard AS x SET state = 'moved', moved_to = owner, term = revoke.term"},
 	// firn.overrule
 	[3]string{"a shard is closed without waiting for another step", "overrule.shard FOR UPDATE;", "overrule.shard;"},
 	[3]string{"a shard is closed that is not open", "IF NOT FOUND OR s.state <> 'open' OR NOT firn.is_here(s) OR s.term > was_term", "IF NOT FOUND OR NOT firn.is_here(s) OR s.term > was_term"},
@@ -45,7 +45,7 @@ var reopening = byRules(ownerSQL,
 	[3]string{"a copy that was let go with all rows has rows too many", " AND NOT (m.counted AND note_surplus.surplus IS NOT NULL) $$;", " $$;"},
 	[3]string{"a copy has the rows too many of another batch", "AND m.batch = note_surplus.batch AND NOT", "AND NOT"},
 	[3]string{"programs cannot write to what was opened again", "	PERFORM firn.lower_fence(s.schema);\n	UPDATE", "	UPDATE"},
-	[3]string{"the move of what was opened again goes on", "	DELETE FROM firn.move AS x WHERE x.shard = s.shard;\n	PERFORM firn.lower_fence", "	PERFORM firn.lower_fence"},
+	[3]string{"the move of what was opened again is continued", "	DELETE FROM firn.move AS x WHERE x.shard = s.shard;\n	PERFORM firn.lower_fence", "	PERFORM firn.lower_fence"},
 	[3]string{"what was opened again is at the term of before", "term = reopen.term - 1, attempt", "term = was_term, attempt"},
 )
 

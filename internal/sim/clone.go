@@ -74,7 +74,7 @@ func (w *world) clone() {
 	q.holder.awake(h)
 }
 
-// awake lets a copy of a holder go on where the holder stands.
+// awake lets a copy of a holder continue where the holder stands.
 func (c *holder) awake(h *holder) {
 	w := c.w
 	asks := h.asks

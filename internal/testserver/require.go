@@ -15,8 +15,11 @@ const (
 	envLong    = "FIRN_LONG"            // not empty: the long tests too
 )
 
-// long stands in the notes for the servers that a skipped test lacks.
-const long = "long"
+// These stand in the notes for the servers that a skipped test lacks.
+const (
+	long  = "long"
+	mount = "the right to mount a file system"
+)
 
 // Long reports whether long tests and the long forms of others run: FIRN_LONG is set, as make
 // full does.
@@ -108,11 +111,15 @@ func Count(path string) (string, error) {
 		tests[server][test] = true // once, however often a loop ran it
 	}
 	var out strings.Builder
+	wanted := []string{mount}
 	for _, k := range kinds {
-		if n := len(tests[k.name]); n == 1 {
-			fmt.Fprintf(&out, "skipped: 1 test for want of %s\n", k.name)
+		wanted = append(wanted, k.name)
+	}
+	for _, name := range wanted {
+		if n := len(tests[name]); n == 1 {
+			fmt.Fprintf(&out, "skipped: 1 test for want of %s\n", name)
 		} else if n > 1 {
-			fmt.Fprintf(&out, "skipped: %d tests for want of %s\n", n, k.name)
+			fmt.Fprintf(&out, "skipped: %d tests for want of %s\n", n, name)
 		}
 	}
 	if n := len(tests[long]); n == 1 {
