@@ -153,3 +153,38 @@ func TestMark(t *testing.T) {
 		puts(t, path, "k", 1)
 	}
 }
+
+// TestSidecarOnFailingDisk: of a sidecar that a disk cut off, or in which it changed a bit, either the
+// store is refused, or its mark says nothing. It never says more, and a file that was put
+// back is never opened because of what a damaged sidecar says of its identity.
+func TestSidecarOnFailingDisk(t *testing.T) {
+	t.Parallel()
+	path := used(t, t.TempDir())
+	whole := contents(t, idFile(path))
+	said := bytes.IndexByte(whole, '\n')
+	for n := range len(whole) {
+		overwrite(t, idFile(path), whole[:n])
+		if err := openError(t, path); n < said && (err == nil || !strings.Contains(err.Error(), "is damaged")) || n >= said && err != nil {
+			t.Errorf("the first %d bytes of %d: %v", n, len(whole), err)
+		}
+		damaged := bytes.Clone(whole)
+		damaged[n] ^= 1 << (n % 8)
+		overwrite(t, idFile(path), damaged)
+		err := openError(t, path)
+		if n > said && err != nil || err == nil && n < bytes.Index(whole, []byte(`"note"`)) && !bytes.EqualFold(whole, damaged) {
+			t.Errorf("another bit in byte %d, %q: %v", n, damaged, err)
+		}
+	}
+	overwrite(t, idFile(path), whole)
+	opens(t, "the whole sidecar", path)
+	puts(t, path, "k", 1)
+}
+
+func openError(t *testing.T, path string) error {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path)
+	if err == nil {
+		err = s.Close()
+	}
+	return err
+}

@@ -50,11 +50,14 @@ func (at location) readSidecar() (sidecar, error) {
 	}
 	var s sidecar
 	said, mark, _ := bytes.Cut(b, []byte("\n"))
-	if err := json.Unmarshal(said, &s); err != nil || s.V < 1 || s.Store == "" {
-		return sidecar{}, fmt.Errorf(`%s is damaged; if the database is the right one, "firn store recover" writes it anew`, at.sidecar())
-	}
-	if s.V > sidecarFormat {
+	err = json.Unmarshal(said, &s)
+	if err == nil && s.V > sidecarFormat {
 		return sidecar{}, fmt.Errorf("%s was written by a newer firn (format %d, this one knows %d); use that firn", at.sidecar(), s.V, sidecarFormat)
+	}
+	known := json.NewDecoder(bytes.NewReader(said))
+	known.DisallowUnknownFields() // the name of one that a disk has changed: what it says would be missing
+	if err != nil || known.Decode(new(sidecar)) != nil || s.V < 1 || s.Store == "" {
+		return sidecar{}, fmt.Errorf(`%s is damaged; if the database is the right one, "firn store recover" writes it anew`, at.sidecar())
 	}
 	s.writes = parseMark(mark)
 	return s, nil
