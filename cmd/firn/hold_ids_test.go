@@ -284,7 +284,7 @@ func holdMishapOnce(t *testing.T, f *foreign, mishap *mishap, last bool) bool {
 
 // Processes come and go, by all ways to go, and follow each other on few workers.
 func holdChaos(t *testing.T, all []*foreign) {
-	const places, workers, lasting = 4, 5, 8 * time.Second
+	const places, workers, lasting, least = 4, 5, 8 * time.Second, 1000
 	store := filepath.Join(t.TempDir(), "ids.db")
 	newPoolIn(t, store, "--layout", "classic", "--workers", strconv.Itoa(workers))
 	flags := append([]string{"--layout", "classic"}, hurried...)
@@ -294,7 +294,7 @@ func holdChaos(t *testing.T, all []*foreign) {
 
 	var holds []*hold
 	var running [places]*hold
-	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) {
+	for end := time.Now().Add(lasting); time.Now().Before(end) || len(printed(t, holds)) < least; time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) {
 		h := &running[random.IntN(places)]
 		if *h == nil || (*h).over() {
 			*h = startHold(t, store, flags, all[random.IntN(len(all))].rate(2000, 0)...)
@@ -320,7 +320,7 @@ func holdChaos(t *testing.T, all []*foreign) {
 			t.Errorf("exit code %d", code)
 		}
 	}
-	checkDistinct(t, holds, 1000)
+	checkDistinct(t, holds, least)
 	awaitFree(t, store)
 }
 

@@ -204,7 +204,7 @@ func TestServeStopsWhileItsDatabaseIsMissing(t *testing.T) {
 		s.until("it has looked", func() bool { return strings.Contains(s.log.String(), "cannot be opened") })
 		s.stop()
 		_, after, _ := strings.Cut(s.log.String(), `"msg":"stopping"`)
-		if strings.Contains(after, "ERROR") || strings.Contains(after, "WARN") || strings.Contains(s.log.String(), "context canceled") {
+		if strings.Contains(after, "ERROR") || strings.Contains(s.log.String(), "context canceled") { // the server's answer may still come
 			t.Errorf("at the end:\n%s", s.log)
 		}
 	}
