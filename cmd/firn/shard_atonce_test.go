@@ -20,13 +20,16 @@ import (
 // there, and the other one names its target.
 func TestShardsMoveTwiceAtOnce(t *testing.T) {
 	t.Parallel()
-	postgres := testserver.Shared(t, movesServer)
+	postgres, rounds := testserver.Shared(t, movesServer), 1
+	if testserver.Long() {
+		rounds = 2
+	}
 	a, b, c := database(t, postgres, "a"), database(t, postgres, "b"), database(t, postgres, "c")
 	flags := []string{"--server", "a=" + a, "--server", "b=" + b, "--server", "c=" + c}
 	with := func(words string) []string { return append(strings.Fields("shards "+words), flags...) }
 	succeed(t, with("init --count 6 --yes")...)
 	onDatabase(t, a, "CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id(), x text); INSERT INTO insta0.t (x) SELECT repeat('x', 100) FROM generate_series(1, 20000)")
-	for range 2 {
+	for range rounds {
 		var movers []*process
 		for _, to := range []string{"b", "c"} {
 			p := command(t, "none", with("move 0 --to "+to)...)
@@ -104,8 +107,11 @@ func TestShardsRevertBesideFinish(t *testing.T) {
 	succeed(t, with("init --count 4 --yes")...)
 	onDatabase(t, addresses["a"], "CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id(), x text); INSERT INTO insta0.t (x) SELECT repeat('x', 100) FROM generate_series(1, 2000)")
 	rows, won := int64(2000), map[string]int{}
-	at, other := "a", "b"
-	for round := range 10 {
+	at, other, rounds := "a", "b", 3
+	if testserver.Long() {
+		rounds = 10
+	}
+	for round := range rounds {
 		succeed(t, with("move 0 --to "+other)...)
 		onDatabase(t, addresses[other], "INSERT INTO insta0.t (x) VALUES ('y')")
 		rows++

@@ -46,6 +46,7 @@ var downCommands = map[string][]string{
 // one server does not answer, with moves under way: none hints at anything that would lose
 // something.
 func TestShardsSourceDown(t *testing.T) {
+	testserver.OnlyLong(t) // TestShardsTargetDown types the same commands
 	t.Parallel()
 	serverDown(t, "a", "bad: no server that answers serves 3 shards: 0, 1, 3\n")
 }
