@@ -70,5 +70,5 @@ var elsewhere = []exception{
 	{"internal/dated/write.go", "if err != nil {", never},
 	{"internal/dated/read.go", "if d.tries++; d.tries == 2*attempts {", hasty},
 	{"internal/dated/write.go", "if d.tries == attempts {", hasty},
-	{"internal/dated/read.go", "case !d.Lossy:", "a store that becomes one that can forget while a document is open: TestLossy of package document"},
+	{"internal/dated/read.go", "case !p.Durable && !d.Lossy:", "a store that becomes one that can forget while a document is open: TestLossy of package document"},
 }
