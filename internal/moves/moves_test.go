@@ -100,6 +100,23 @@ func TestParseServers(t *testing.T) {
 	}
 }
 
+// TestParseOnly: the harm of -only is one that a run can have, and comes with -faults.
+func TestParseOnly(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		ok   bool
+	}{
+		{[]string{"-faults", "-only", "link cut"}, true},
+		{[]string{"-only", "link cut"}, false},
+		{[]string{"-faults", "-only", "link cutt"}, false},
+		{[]string{"-faults", "-only", "mover killed"}, false},
+	} {
+		if _, err := parse(tt.args); (err == nil) != tt.ok {
+			t.Errorf("%q: %v", tt.args, err)
+		}
+	}
+}
+
 // TestFaults: one moves although the mover is killed, servers are, and a second mover works at it.
 func TestFaults(t *testing.T) {
 	set := small()
