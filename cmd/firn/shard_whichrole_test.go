@@ -58,7 +58,7 @@ func TestShardsRemoveBesideMove(t *testing.T) {
 	succeed(t, append(strings.Fields("shard move 0 --to b"), super...)...)
 	for _, name := range []string{"a", "b"} {
 		said := refuse(t, 1, append(strings.Fields("shard remove-server "+name), flags...)...)
-		if !strings.Contains(said, "the move of shard 0 from a to b is not finished") || !strings.Contains(said, "firn shard status --server a=postgres://SUPERUSER@127.0.0.1:") {
+		if !strings.Contains(said, "the move of shard 0 from a to b is not finished") || !strings.Contains(said, "a=postgres://SUPERUSER@127.0.0.1:") {
 			t.Errorf("remove-server %s:\n%s", name, said)
 		}
 	}
