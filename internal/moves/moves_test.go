@@ -157,3 +157,14 @@ func TestHinted(t *testing.T) {
 		}
 	}
 }
+
+// TestComplete: of a source that was promoted the command is found that does without what only the copy has.
+func TestComplete(t *testing.T) {
+	said := "to open the copy on b: firn shard reopen b --shards 3 --server 'a=x'; if the rows that a lacks are not needed: firn shard reopen a --shards 3 --incomplete --server 'a=x'"
+	if got := complete.FindString(said); got != "firn shard reopen a --shards 3 --incomplete" {
+		t.Errorf("%q", got)
+	}
+	if got := complete.FindString("firn shard reopen b --shards 3 --incomplete"); got != "" {
+		t.Errorf("%q", got)
+	}
+}
