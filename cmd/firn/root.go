@@ -32,11 +32,10 @@ problem. With --json an error is JSON too, on standard error: docs/exit-codes.md
   firn layout show twitter`,
 		Version: buildVersion().Version,
 		// Errors are printed in one place, report.
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		DisableSuggestions:         true,
-		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE:          prepare,
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		DisableSuggestions: true,
+		PersistentPreRunE:  prepare,
 	}
 	root.SetVersionTemplate("firn {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
@@ -131,6 +130,9 @@ func layoutName(l firn.Layout) string {
 // flagError explains what is wrong with the flags of a command line.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
+		return unknownCommand(cmd, cmd.Flags().Arg(0)) // the flag may be one of the command that was meant
+	}
 	if errors.As(err, &unknown) {
 		name := unknown.GetSpecifiedName()
 		var names []string
@@ -197,8 +199,15 @@ func explain(cmd *cobra.Command, err error) error {
 
 func unknownCommand(cmd *cobra.Command, name string) error {
 	f := ui.Bad("%s has no command %q", cmd.CommandPath(), name)
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		return f.Hint("is it %s %s?", cmd.CommandPath(), near[0])
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	longer := cmd.SuggestionsFor(name) // commands whose names begin so
+	if near := nearest.Name(name, names); near != "" {
+		return f.Hint("is it %s %s?", cmd.CommandPath(), near)
+	} else if len(longer) > 0 {
+		return f.Hint("is it %s %s?", cmd.CommandPath(), longer[0])
 	}
 	return f.Hint("%s --help", cmd.CommandPath())
 }

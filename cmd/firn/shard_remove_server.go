@@ -136,16 +136,15 @@ func copiesLeft(ctx context.Context, servers []topology.Server, name string, kee
 		Hint("to keep the copy in the database of %s, and take the server out all the same: --yes", name)
 }
 
-// inNoMove refuses a server that a move is not finished of.
+// inNoMove refuses a server that a move is not finished of. The owner may see of a superuser's move between which
+// servers it is, and no more.
 func inNoMove(ctx context.Context, servers []topology.Server, name string, gone bool) error {
 	moves, err := move.Moves(ctx, servers)
 	if lacksRight(err) {
 		if _, notOwner := setup.Open(ctx, servers, false); errors.As(notOwner, new(*setup.OwnerError)) || errors.As(notOwner, new(*setup.OwnersError)) {
 			return setupFailure(notOwner)
 		}
-		return ui.Failed("%w", err).Hint("each move has to be ended first, also one between other servers. To see which are not, %s", lookAgain)
-	}
-	if err != nil {
+	} else if err != nil {
 		return setupFailure(err)
 	}
 	for _, f := range moves {
@@ -155,6 +154,9 @@ func inNoMove(ctx context.Context, servers []topology.Server, name string, gone 
 		do := nextText(f)
 		if gone {
 			do = withoutServer(f, name)
+		}
+		if lacksRight(err) {
+			do = "to see how it ends, " + lookAgain
 		}
 		return ui.Failed("the move of shard %s from %s to %s is not finished", move.List(f.Shards), f.Source, f.Target).Hint("%s", do)
 	}

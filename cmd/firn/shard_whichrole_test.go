@@ -44,6 +44,29 @@ func TestShardsWhichRole(t *testing.T) {
 	}
 }
 
+// TestShardsRemoveBesideMove: the owner takes a server out while a superuser moves a shard between two others. A
+// server of that move is refused, with how the move is seen.
+func TestShardsRemoveBesideMove(t *testing.T) {
+	testserver.OnlyLong(t)
+	t.Parallel()
+	flags, super := ownedServers(t, "besideowner")
+	c := database(t, testserver.Shared(t, rolesServer), "c")
+	onDatabase(t, c, "DO $$ BEGIN EXECUTE format('GRANT CREATE ON DATABASE %I TO besideowner', current_database()); END $$")
+	owned := "c=" + strings.Replace(c, "postgres://t@", "postgres://besideowner@", 1)
+	succeed(t, append(strings.Fields("shard add-server "+owned), flags...)...)
+	flags, super = append(flags, "--server", owned), append(super, "--server", "c="+c)
+	succeed(t, append(strings.Fields("shard move 0 --to b"), super...)...)
+	for _, name := range []string{"a", "b"} {
+		said := refuse(t, 1, append(strings.Fields("shard remove-server "+name), flags...)...)
+		if !strings.Contains(said, "the move of shard 0 from a to b is not finished") || !strings.Contains(said, "a=postgres://SUPERUSER@127.0.0.1:") {
+			t.Errorf("remove-server %s:\n%s", name, said)
+		}
+	}
+	if out := succeed(t, append(strings.Fields("shard remove-server c"), flags...)...); !strings.Contains(out, "server c is no longer in the cluster") {
+		t.Error(out)
+	}
+}
+
 // TestShardsTwiceAsOwner: a superuser has moved a shard, and the disk of the source was put back. The owner may not see
 // all of the move, and sees in the line of the move that two servers serve the shard.
 func TestShardsTwiceAsOwner(t *testing.T) {

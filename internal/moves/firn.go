@@ -22,6 +22,9 @@ import (
 var (
 	commands = regexp.MustCompile(`(firn shard (?:move [\d,-]+ --to [ab]|(?:revert|abort) [\d,-]*\d|finish [\d,-]*\d(?: --drop-rows-of [ab])?|reopen [ab](?: --shards [\d,-]*\d)?|doctor(?: --clean)?|status)\b)((?: --[a-z-]+(?: '[^']*'| [^-\s;,.][^\s;,.]*)?)*)`)
 	claims   = regexp.MustCompile(` --(incomplete|gone)`)
+	// Of a source whose synchronous standby took its place this program does know: all acknowledged rows are there. The
+	// copy may have others, because a server sends what it has committed before its standby has it.
+	complete = regexp.MustCompile(`firn shard reopen a --shards [\d,-]*\d --incomplete\b`)
 )
 
 // build makes the command firn, once.
@@ -92,6 +95,9 @@ func (w *world) follow(ctx context.Context, do string, n int64, o *outcome) erro
 			since = nil
 		}
 		next := hinted(said, since)
+		if known := complete.FindString(said); o.Promoted == "a" && known != "" && !slices.Contains(since, known) {
+			next = known
+		}
 		switch {
 		case next != "" && (!ok || asks):
 			line = next

@@ -66,19 +66,32 @@ type blow struct {
 	delay time.Duration
 }
 
-// possible are the harms that can be done here, and why the others cannot.
-func (w *world) possible() (all []*harm, skipped []string) {
+// possible are the harms that can be done here, and why the others cannot. That of the setting -only has to be.
+func (w *world) possible() (all []*harm, skipped []string, err error) {
 	for i := range harms {
 		h := &harms[i]
 		if h.missing != nil {
 			if err := h.missing(w); err != nil {
+				if h.name == w.only {
+					return nil, nil, fmt.Errorf("-only %q: %w", h.name, err)
+				}
 				skipped = append(skipped, fmt.Sprintf("%s: %v", h.name, err))
 				continue
 			}
 		}
 		all = append(all, h)
 	}
-	return all, skipped
+	return all, skipped, nil
+}
+
+// ownHarms are the names of those that a run has one of.
+func ownHarms() (names []string) {
+	for _, h := range harms {
+		if !h.usual {
+			names = append(names, h.name)
+		}
+	}
+	return names
 }
 
 // dealt are the blows of one run: some usual ones, and the run's own among them. After as many runs as

@@ -26,6 +26,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -120,6 +122,9 @@ func parse(args []string) (settings, error) {
 	}
 	if len(set.given) > 0 {
 		set.behind = 0 // their clocks are as they are
+	}
+	if set.only != "" && (!set.faults || !slices.Contains(ownHarms(), set.only)) {
+		return set, fmt.Errorf("-only goes with -faults and is one of: %s", strings.Join(ownHarms(), ", "))
 	}
 	if f.NArg() > 0 || set.runs < 1 || set.rows < 0 || set.writers < 1 || set.rate <= 0 {
 		return set, errors.New("it takes no arguments, and numbers above zero; see -help")

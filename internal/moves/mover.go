@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ func asMover() error {
 	if text == "" {
 		return errNoMover
 	}
+	signal.Ignore(os.Interrupt) // Ctrl-C goes to all processes of a terminal, and the run is to come to its end
 	var o Order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err

@@ -100,6 +100,23 @@ func TestParseServers(t *testing.T) {
 	}
 }
 
+// TestParseOnly: the harm of -only is one that a run can have, and comes with -faults.
+func TestParseOnly(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		ok   bool
+	}{
+		{[]string{"-faults", "-only", "link cut"}, true},
+		{[]string{"-only", "link cut"}, false},
+		{[]string{"-faults", "-only", "link cutt"}, false},
+		{[]string{"-faults", "-only", "mover killed"}, false},
+	} {
+		if _, err := parse(tt.args); (err == nil) != tt.ok {
+			t.Errorf("%q: %v", tt.args, err)
+		}
+	}
+}
+
 // TestFaults: one moves although the mover is killed, servers are, and a second mover works at it.
 func TestFaults(t *testing.T) {
 	set := small()
@@ -138,5 +155,16 @@ func TestHinted(t *testing.T) {
 		if got := hinted(tt.said, []string{"firn shard move 3 --to b"}); got != tt.want {
 			t.Errorf("%s: %q", tt.said, got)
 		}
+	}
+}
+
+// TestComplete: of a source that was promoted the command is found that does without what only the copy has.
+func TestComplete(t *testing.T) {
+	said := "to open the copy on b: firn shard reopen b --shards 3 --server 'a=x'; if the rows that a lacks are not needed: firn shard reopen a --shards 3 --incomplete --server 'a=x'"
+	if got := complete.FindString(said); got != "firn shard reopen a --shards 3 --incomplete" {
+		t.Errorf("%q", got)
+	}
+	if got := complete.FindString("firn shard reopen b --shards 3 --incomplete"); got != "" {
+		t.Errorf("%q", got)
 	}
 }

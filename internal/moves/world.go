@@ -62,7 +62,10 @@ func newWorld(ctx context.Context, tb testing.TB, set settings, out io.Writer) (
 		w.reached[name] = topology.Server{Name: name, Config: config}
 	}
 	if set.faults {
-		w.harms, w.skipped = w.possible()
+		var err error
+		if w.harms, w.skipped, err = w.possible(); err != nil {
+			return nil, err
+		}
 	}
 	err := w.makeCluster(ctx)
 	if err == nil {

@@ -388,11 +388,12 @@ SET search_path = pg_catalog, pg_temp AS
 $$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name $$;
 
 -- Sets only the sequences that are behind these values. One that an operator has advanced keeps its value.
+-- Of a sequence with CYCLE nobody can tell which of two values came later: it gets that of the mark.
 CREATE OR REPLACE FUNCTION firn.advance_sequences(schema name, every jsonb) RETURNS void LANGUAGE sql
 SET search_path = pg_catalog, pg_temp AS $$
 	SELECT firn.write_sequences(schema, (SELECT jsonb_object_agg(q.name, every -> q.name)
 		FROM firn.sequences(schema) AS q JOIN pg_sequence AS p ON p.seqrelid = q.sequence, firn.read_sequences(schema) AS now
-		WHERE every ? q.name AND (((every -> q.name ->> 0)::numeric - (now -> q.name ->> 0)::numeric) * sign(p.seqincrement) > 0
+		WHERE every ? q.name AND (p.seqcycle OR ((every -> q.name ->> 0)::numeric - (now -> q.name ->> 0)::numeric) * sign(p.seqincrement) > 0
 			OR every -> q.name = jsonb_build_array(now -> q.name ->> 0, true) AND NOT (now -> q.name ->> 1)::boolean)))
 $$;
 

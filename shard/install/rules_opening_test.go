@@ -59,6 +59,7 @@ var openingRules = []rule{
 	{"reopened sequences are not set back", "b", "SELECT setval('insta1.users_number_seq', 1900); " + wordWith("1700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "1901"},
 	{"a reopened sequence continues after the number that the mark says was drawn", "b", "SELECT setval('insta1.users_number_seq', 2700, false); " + wordWith("2700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "2701"},
 	{"a reopened sequence that descends", "b", "ALTER SEQUENCE insta1.users_number_seq INCREMENT -1 MINVALUE -100; SELECT setval('insta1.users_number_seq', -5); " + wordWith("-9") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "-10"},
+	{"a reopened sequence with CYCLE continues as the mark says", "b", "ALTER SEQUENCE insta1.users_number_seq MAXVALUE 100000 CYCLE; SELECT setval('insta1.users_number_seq', 90000); " + wordWith("7") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "8"},
 	{"programs write to what was reopened", "b", wordOf1 + "; SELECT " + reopen1, "SELECT count(*) FROM pg_trigger WHERE tgname = 'firn_fence' AND tgenabled <> 'D' AND tgrelid IN (SELECT relation FROM firn.relations('insta1'))", "0"},
 	{"the move of what was reopened has ended", "b", wordOf1 + "; SELECT " + reopen1, "SELECT count(*) FROM firn.move WHERE shard = 1", "0"},
 	{"what was reopened is at the term", "b", wordOf1 + "; SELECT " + reopen1, "SELECT term || state FROM firn.shard WHERE shard = 1", "99open"},

@@ -89,11 +89,7 @@ WHERE slot_name ~ '^pg_\d+_sync_\d+_\d+$' AND database = current_database() AND 
 // Leftovers returns what moves have left on the servers of a cluster. All servers have to answer: what
 // looks left on one server may be needed by another.
 func Leftovers(ctx context.Context, servers []topology.Server) ([]Leftover, error) {
-	found := make([]residue, len(servers))
-	err := atonce.Each(servers, func(i int, s topology.Server) (err error) {
-		found[i], err = residueOf(ctx, s)
-		return err
-	})
+	all, found, err := ofNoMove(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +97,20 @@ func Leftovers(ctx context.Context, servers []topology.Server) ([]Leftover, erro
 	if err != nil {
 		return nil, err
 	}
-	var all []Leftover
+	return append(all, halves(servers, found, moves)...), nil
+}
+
+// ofNoMove are the leftovers that no server counts to a move. A role may see these that may not see all of a
+// move which a superuser began.
+func ofNoMove(ctx context.Context, servers []topology.Server) (all []Leftover, found []residue, err error) {
+	found = make([]residue, len(servers))
+	err = atonce.Each(servers, func(i int, s topology.Server) (err error) {
+		found[i], err = residueOf(ctx, s)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
 	for i, r := range found {
 		name := servers[i].Name
 		for _, l := range r.list {
@@ -120,7 +129,7 @@ func Leftovers(ctx context.Context, servers []topology.Server) ([]Leftover, erro
 			}
 		}
 	}
-	return append(all, halves(servers, found, moves)...), nil
+	return all, found, nil
 }
 
 // halfAge is how old a move is that one server only knows of, and that does not begin.

@@ -70,7 +70,11 @@ func (m *Mover) dump(ctx context.Context, program, schema string) (string, error
 	out, err := cmd.Output()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {
-		return "", m.source.fault(fmt.Errorf("pg_dump: %s", strings.TrimSpace(string(ended.Stderr))))
+		failed := fmt.Errorf("pg_dump: %s", strings.TrimSpace(string(ended.Stderr)))
+		if lost := m.source.conn.Ping(ctx); lost != nil { // by the source: who waits for it can run pg_dump again
+			failed = fmt.Errorf("%w: %w", failed, lost)
+		}
+		return "", m.source.fault(failed)
 	} else if err != nil {
 		return "", err
 	}

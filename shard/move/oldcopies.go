@@ -23,7 +23,7 @@ type OldCopy struct {
 // OldCopies returns the copies that no move needs, of the shards that asked selects. All servers
 // have to answer.
 func OldCopies(ctx context.Context, servers []topology.Server, asked func(shard int64) bool) ([]OldCopy, error) {
-	left, err := Leftovers(ctx, servers)
+	left, _, err := ofNoMove(ctx, servers)
 	var all []OldCopy
 	for _, l := range left {
 		if (l.Kind == Old || l.Kind == Copy) && asked(l.Shard) {
