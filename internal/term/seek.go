@@ -159,7 +159,10 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 // store may have no clock, or one that was set back. On a durable store it is how
 // politely workers change hands, and never what makes ids unique. On a lossy one
 // it makes sure that a holder whose record comes back finds it too late; and
-// there the two readings may be of the clocks of two hosts.
+// there the two readings may be of the clocks of two hosts. An extension that arrives at
+// the very instant at which a record has not been written for its time to live is
+// accepted, and harmless: whoever took the worker at that instant can issue nothing before
+// it has read the pool's record again, and by then the extension would be late.
 func (s *State) left(r *Rules, now Now, rec store.Record, cur Record) time.Duration {
 	unwritten := rec.Read.Sub(rec.Written)
 	if s.Lossy {
@@ -168,7 +171,7 @@ func (s *State) left(r *Rules, now Now, rec store.Record, cur Record) time.Durat
 	if at, ok := s.seen[rec.Key]; ok && at.version == rec.Version {
 		unwritten = max(unwritten, now.Boot-at.since)
 	}
-	return time.Duration(cur.TTL)*time.Millisecond - unwritten + 1
+	return time.Duration(cur.TTL)*time.Millisecond - unwritten
 }
 
 // sight remembers since when each record has been as it is now.
