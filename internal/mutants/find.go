@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,18 +53,40 @@ func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n i
 	return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
 }
 
-// test runs the tests that are to find the mutant.
+var (
+	failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+
+	// unloadable are SQLSTATEs of a function that is no SQL, or names what does not exist.
+	unloadable = regexp.MustCompile(`SQLSTATE 42(601|703|883|804|P13)|says "42(601|703|883|804|P13)"`)
+)
+
+// test runs the tests that are to find the mutant. One whose SQL cannot be loaded is no mutant: that
+// every test fails then shows nothing.
 func (m Mutant) test(ctx context.Context, root, overlay string) (string, error) {
 	test := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-run", m.Tests, m.Package)
 	test.Dir = root
 	out, err := test.CombinedOutput()
-	var exit *exec.ExitError
-	switch failed := regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`).FindSubmatch(out); {
-	case err == nil:
+	if err == nil {
 		return "", nil
-	case errors.As(err, &exit) && failed != nil:
-		return string(failed[1]), nil
-	default:
-		return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
 	}
+	failed := deepest(out)
+	switch {
+	case failed == "":
+		return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
+	case filepath.Ext(m.File) == ".sql" && unloadable.Match(out):
+		return "", fmt.Errorf("%s: its SQL cannot be loaded, or does not run\n%s", m.Name, out)
+	case m.Tests == stepTests && !strings.Contains(failed, "/"):
+		return "", fmt.Errorf("%s: no rule of %s is reached\n%s", m.Name, failed, out)
+	}
+	return failed, nil
+}
+
+// deepest returns the first of the tests that failed which has the most names; "" where none failed.
+func deepest(out []byte) (name string) {
+	for _, m := range failedTest.FindAllSubmatch(out, -1) {
+		if one := string(m[1]); name == "" || strings.Count(one, "/") > strings.Count(name, "/") {
+			name = one
+		}
+	}
+	return name
 }
