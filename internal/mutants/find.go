@@ -5,31 +5,79 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
+
+// installed is the package that has the SQL of shards.
+const installed = "shard/install"
 
 // failure is the line with which the simulation says what went wrong, and in which schedule.
 var failure = regexp.MustCompile(`(?m)^seed (\d+): ([^:\n]+)`)
 
-// Find looks for what a mutant does wrong, in the repository at root: in at most n schedules
-// of the simulation, or with its tests. It says where it was found; "" means nowhere.
-func (m Mutant) Find(ctx context.Context, root string, n int) (found string, err error) {
-	dir, err := os.MkdirTemp("", "firn-mutant-")
+// A Search looks for what mutants do wrong, in the repository at a root: in at most so many schedules of
+// the simulation, or with their tests.
+type Search struct {
+	root string
+	n    int
+	dir  string // of programs
+
+	// rules builds the tests of shard/install, which take changed SQL without being built again.
+	rules func() (program string, err error)
+}
+
+// NewSearch returns a search. Close it.
+func NewSearch(ctx context.Context, root string, n int) (*Search, error) {
+	dir, err := os.MkdirTemp("", "firn-mutants-")
+	if err != nil {
+		return nil, err
+	}
+	return &Search{root, n, dir, sync.OnceValues(func() (string, error) {
+		program := filepath.Join(dir, "rules.test")
+		build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./"+installed)
+		build.Dir = root
+		out, err := build.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("the tests of %s: %w\n%s", installed, err, out)
+		}
+		return program, err
+	})}, nil
+}
+
+// Close removes what the search has built.
+func (s *Search) Close() error { return os.RemoveAll(s.dir) }
+
+// Find says where a mutant was found; "" means nowhere. Several may be looked for at once.
+func (s *Search) Find(ctx context.Context, m Mutant) (found string, err error) {
+	dir, err := os.MkdirTemp(s.dir, "mutant-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := m.Overlay(root, dir)
+	overlay, err := m.Overlay(s.root, dir)
 	if err != nil {
 		return "", err
 	}
-	if m.Tests != "" {
-		return m.test(ctx, root, overlay)
+	switch {
+	case m.Tests == "":
+		return m.simulate(ctx, s.root, overlay, filepath.Join(dir, "simulation"), s.n)
+	case path.Dir(m.File) == installed && m.Package == "./"+installed && path.Ext(m.File) == ".sql":
+		program, err := s.rules()
+		if err != nil {
+			return "", err
+		}
+		test := exec.CommandContext(ctx, program, "-test.failfast", "-test.run", m.Tests)
+		test.Dir = filepath.Join(s.root, installed)
+		test.Env = append(os.Environ(), "FIRN_TEST_SQL="+filepath.Join(dir, installed))
+		return m.test(test)
 	}
-	return m.simulate(ctx, root, overlay, filepath.Join(dir, "simulation"), n)
+	test := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-failfast", "-vet=off", "-ldflags=-s -w", "-run", m.Tests, m.Package)
+	test.Dir = s.root
+	return m.test(test)
 }
 
 func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n int) (string, error) {
@@ -62,9 +110,7 @@ var (
 
 // test runs the tests that are to find the mutant. One whose SQL cannot be loaded is no mutant: that
 // every test fails then shows nothing.
-func (m Mutant) test(ctx context.Context, root, overlay string) (string, error) {
-	test := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-run", m.Tests, m.Package)
-	test.Dir = root
+func (m Mutant) test(test *exec.Cmd) (string, error) {
 	out, err := test.CombinedOutput()
 	if err == nil {
 		return "", nil

@@ -34,6 +34,7 @@ var draws = []draw{
 	{name: "processes crash again and again", in: crashing, scene: crashLoops},
 	{name: "a virtual machine is cloned", in: clonedOnce},
 	{name: "clocks step", in: clocksOnly},
+	{name: "a clock is wrong for long", in: drifting, scene: misled},
 	{name: "a process is paused for hours, and its boot clock is fast", in: drifting, scene: drifts},
 	{name: "two layouts in one pool", in: twoLayouts},
 	{name: "a pool is created anew with another layout", in: relaying, scene: relaid},

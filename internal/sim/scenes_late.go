@@ -173,3 +173,16 @@ func drifts(w *world) {
 	w.until(w.now + 20*time.Second)
 	w.check.intervals()
 }
+
+// misled is a scene: a process's wall clock is an hour ahead, and stays so. The process's own clock must
+// not follow it to where the store's clock lets no grant reach.
+func misled(w *world) {
+	p := w.procs[0]
+	w.store.setClock(0)
+	p.host.set(0, 0, false)
+	p.boot()
+	w.await(time.Minute, p.holder.grants)
+	p.host.set(time.Hour, 0, false)
+	w.until(w.now + 10*time.Minute)
+	w.check.lives(p.holder)
+}

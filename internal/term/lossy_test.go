@@ -116,6 +116,18 @@ func TestOwnRecordForgottenByLossy(t *testing.T) {
 	next.until(term.Forgotten)
 }
 
+// A record like the own one, while an extension is in doubt, may be what the store has brought back.
+func TestLikeOwnRecordOfLossy(t *testing.T) {
+	x := newLossyScript(t)
+	a := x.actor("a").pending(term.Holding)
+	a.step(term.Unknown{Err: errAway})
+	x.setWorker(0, a.s.Have)
+	for a.do.Op != term.Get {
+		a.answer()
+	}
+	a.answer().fails(term.Lost, "lease: worker 0 was taken by a")
+}
+
 // Two readings of a lossy store's clock may be of two hosts: who takes over
 // waits until the holder is late by any clock.
 func TestLossyTakeover(t *testing.T) {

@@ -70,11 +70,11 @@ func elsewhere() (all []rule) {
 	for _, differs := range []string{"system = 1", "timeline = '00000000'", "database = 'other'", "relation = 1"} {
 		here := "UPDATE firn.shard SET " + differs
 		all = append(all,
-			rule{"is it here", "a", here, "SELECT firn.is_here(s) FROM firn.shard AS s WHERE shard = 0", "f"},
-			rule{"enter", "a", here, "firn.enter(0, 'rules')", "ID003"},
-			rule{"draw", "a", here, "firn.advance('insta0.next_id_offset')", "ID003"})
+			rule{"is it here with " + differs, "a", here, "SELECT firn.is_here(s) FROM firn.shard AS s WHERE shard = 0", "f"},
+			rule{"enter with " + differs, "a", here, "firn.enter(0, 'rules')", "ID003"},
+			rule{"draw with " + differs, "a", here, "firn.advance('insta0.next_id_offset')", "ID003"})
 		if differs[0] == 't' || differs[0] == 'd' {
-			all = append(all, rule{"draw with a function of there", "a", opened + here + "; " + rewrite, "insta0.next_id()", "ID003"})
+			all = append(all, rule{"draw with a function of there, " + differs, "a", opened + here + "; " + rewrite, "insta0.next_id()", "ID003"})
 		}
 	}
 	return all
