@@ -106,7 +106,7 @@ func resumedAfterRestore(w *world) {
 // relaying schedules are such, of a pool that has a layout of which another one has the same ids.
 func relaying(s *setup) {
 	staged(s)
-	s.rules.Layout = firn.Default()
+	s.rules.Layout, s.workers = firn.Default(), 2
 }
 
 // relaid is a scene: a process has looked at its pool, and not joined it yet. Then the pool's record is removed,
