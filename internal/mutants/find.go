@@ -107,8 +107,9 @@ var (
 	// refusal is what firn's own functions say; all else that keeps the tests from beginning is no find.
 	refusal = regexp.MustCompile(`SQLSTATE ID\d{3}`)
 
-	// unloadable are SQLSTATEs of a function that is no SQL, or names what does not exist.
-	unloadable = regexp.MustCompile(`SQLSTATE 42(601|703|883|804|P13)|says "42(601|703|883|804|P13)"`)
+	// senseless are SQLSTATEs of a function that is no SQL, or names what does not exist; and of a server
+	// that ends a connection.
+	senseless = regexp.MustCompile(`(SQLSTATE |says ")(42(601|703|883|804|P13)|57P0[1-3])`)
 )
 
 // test runs the tests that are to find the mutant. One whose SQL cannot be loaded is no mutant: that
@@ -122,8 +123,8 @@ func (m Mutant) test(test *exec.Cmd) (string, error) {
 	switch {
 	case failed == "":
 		return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
-	case filepath.Ext(m.File) == ".sql" && unloadable.Match(out):
-		return "", fmt.Errorf("%s: its SQL cannot be loaded, or does not run\n%s", m.Name, out)
+	case filepath.Ext(m.File) == ".sql" && senseless.Match(out):
+		return "", fmt.Errorf("%s: its SQL cannot be loaded or run\n%s", m.Name, out)
 	case m.Tests == stepTests && !strings.Contains(failed, "/") && !refusal.Match(out):
 		return "", fmt.Errorf("%s: no rule of %s is reached\n%s", m.Name, failed, out)
 	}
