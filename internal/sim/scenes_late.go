@@ -156,7 +156,7 @@ func twoClocks(w *world) {
 // drifting schedules have clocks that can be far apart.
 func drifting(s *setup) {
 	staged(s)
-	s.rules.Skew, s.procs = time.Second, 1
+	s.rules.Skew, s.procs, s.issues = time.Second, 1, time.Second
 }
 
 // drifts is a scene: a process is paused for hours. Its boot clock is fast by almost all that it may be,
@@ -183,6 +183,6 @@ func misled(w *world) {
 	p.boot()
 	w.await(time.Minute, p.holder.grants)
 	p.host.set(time.Hour, 0, false)
-	w.until(w.now + 10*time.Minute)
+	w.until(w.now + 5*time.Minute)
 	w.check.lives(p.holder)
 }
