@@ -107,9 +107,9 @@ var (
 	// refusal is what firn's own functions say; all else that keeps the tests from beginning is no find.
 	refusal = regexp.MustCompile(`SQLSTATE ID\d{3}`)
 
-	// senseless are SQLSTATEs of a function that is no SQL, or names what does not exist; and of a server
+	// senseless are SQLSTATEs of a function that is no SQL, or calls what does not exist; and of a server
 	// that ends a connection.
-	senseless = regexp.MustCompile(`(SQLSTATE |says ")(42(601|703|883|804|P13)|57P0[1-3])`)
+	senseless = regexp.MustCompile(`says "42703"|(SQLSTATE |says ")(42(601|883|804|P13)|57P0[1-3])`)
 )
 
 // test runs the tests that are to find the mutant. One whose SQL cannot be loaded is no mutant: that

@@ -86,7 +86,7 @@ var proof = []Mutant{
 	// A store that can forget.
 	{Name: "a store that forgets is taken for one that does not", File: look, Old: "	if !v.Durability.Durable {", New: "	if false {", Like: "a store that forgets"},
 	{Name: "what one member has seen of the store does not hold for others", File: read, Old: "s.Lossy = s.Lossy || p.Lossy != \"\"", New: "s.Lossy = s.Lossy || p.Lossy == \"never\"", Like: "a store that can forget by turns"},
-	{Name: "the store is never asked again what it promises", File: hold, Old: "	case now.Boot >= s.look.at:\n", New: "	case false:\n", Like: "a store that can forget by turns"},
+	{Name: "the store is never asked again what it promises", File: look, Old: "look{at: v.Asked + r.Look,", New: "look{at: v.Asked + never/2 + 0*r.Look,", Package: "./internal/term", Tests: "^TestMarkWhileHolding$"},
 	{Name: "the quarantine begins before the acknowledgement", File: read, Old: "r.tick(now.Wall.Add(r.Quarantine(s.Pool))))", New: "r.tick(now.Wall.Add(s.Since-now.Boot).Add(r.Quarantine(s.Pool))))", Like: "a store that forgets, and writes that are late"},
 	{Name: "the quarantine goes by the own outage budget", File: rules, Old: "return p.LongestOutage() + 2*r.Skew }", New: "return min(r.Outage, p.LongestOutage()) + 2*r.Skew }", Like: "a store that forgets, and several outage budgets"},
 	{Name: "a grant of a store that forgets reaches as far as the pool allows", File: rules, Old: "		most = p.LongestOutage()\n", New: "		_ = lossy\n", With: "a grant that reaches beyond the pool's outage is kept on a lossy store", Like: "a store that forgets, and several outage budgets"},
