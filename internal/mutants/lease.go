@@ -100,7 +100,7 @@ var proof = []Mutant{
 	{Name: "a resumed grant is extended before the pool is read", File: hold, Old: "s.write.late != nil || s.Pool.ID == \"\" || ", New: "s.write.late != nil || s.Pool.ID != \"\" && ", Like: "grant files"},
 
 	// Clocks.
-	{Name: "a step of the system's clock is followed at once", File: clock, Old: "	return Clock{own.Add(min(max(off, -most), most)), boot}", New: "	return Clock{own.Add(off + 0*most), boot}", Like: "clocks step"},
+	{Name: "a step of the system's clock is followed at once", File: clock, Old: "	return Clock{own.Add(min(max(off, -most), most)), boot}", New: "	return Clock{own.Add(off + 0*most), boot}", Like: "clocks step, and the store has none"},
 	{Name: "what another program may have issued is reckoned without the error of clocks", File: loop, Old: "Tick(d.latest(d.Clocks()).Add(d.Rules.Skew))", New: "Tick(d.latest(d.Clocks()))", Like: "workers are held for other programs"},
 	{Name: "a clock that is ahead of the store's is not refused", File: read, Old: "host.Sub(rec.Read) > r.Skew {", New: "false && host.Sub(rec.Read) > r.Skew {", Package: "./internal/term", Tests: "."},
 

@@ -34,6 +34,7 @@ var draws = []draw{
 	{name: "processes crash again and again", in: crashing, scene: crashLoops},
 	{name: "a virtual machine is cloned", in: clonedOnce},
 	{name: "clocks step", in: clocksOnly},
+	{name: "clocks step, and the store has none", kind: blind, in: clocksOnly},
 	{name: "a clock is wrong for long", in: drifting, scene: misled},
 	{name: "a process is paused for hours, and its boot clock is fast", in: drifting, scene: drifts},
 	{name: "two layouts in one pool", in: twoLayouts},
@@ -72,6 +73,8 @@ var draws = []draw{
 	{name: "numbers", in: counter},
 	{name: "numbers of a store that forgets", kind: lossy, in: counter},
 	{name: "numbers of a store that is restored", in: counterRestored},
+	{name: "numbers of several stores that forget", kind: lossy, in: counterLanes},
+	{name: "numbers, and a counter's record that is removed", in: uncounting},
 	{name: "numbers of a store that is copied", in: counterTwinning},
 	{name: "numbers handed back to a store that has forgotten", kind: lossy, in: quiet, scene: handBack},
 

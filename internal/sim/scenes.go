@@ -294,6 +294,18 @@ func counterRestored(s *setup) {
 	s.faults.restore = true
 }
 
+// uncounting schedules have a counter whose record is removed, or another series' is in its place.
+func uncounting(s *setup) {
+	counter(s)
+	s.faults.twins, s.faults.settles, s.faults.uncount = false, false, true
+}
+
+// counterLanes schedules have a counter of several stores.
+func counterLanes(s *setup) {
+	counter(s)
+	s.lanes, s.faults.twins, s.faults.settles = 2, false, false
+}
+
 // droppingLong schedules have grants that reach far.
 func droppingLong(s *setup) {
 	dropping(s)
