@@ -2,35 +2,82 @@ package mutants
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
+
+// installed is the package that has the SQL of shards.
+const installed = "shard/install"
 
 // failure is the line with which the simulation says what went wrong, and in which schedule.
 var failure = regexp.MustCompile(`(?m)^seed (\d+): ([^:\n]+)`)
 
-// Find looks for what a mutant does wrong, in the repository at root: in at most n schedules
-// of the simulation, or with its tests. It says where it was found; "" means nowhere.
-func (m Mutant) Find(ctx context.Context, root string, n int) (found string, err error) {
-	dir, err := os.MkdirTemp("", "firn-mutant-")
+// A Search looks for what mutants do wrong, in the repository at a root: in at most so many schedules of
+// the simulation, or with their tests.
+type Search struct {
+	root string
+	n    int
+	dir  string // of programs
+
+	// rules builds the tests of shard/install, which take changed SQL without being built again.
+	rules func() (program string, err error)
+}
+
+// NewSearch returns a search. Close it.
+func NewSearch(ctx context.Context, root string, n int) (*Search, error) {
+	dir, err := os.MkdirTemp("", "firn-mutants-")
+	if err != nil {
+		return nil, err
+	}
+	return &Search{root, n, dir, sync.OnceValues(func() (string, error) {
+		program := filepath.Join(dir, "rules.test")
+		build := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./"+installed)
+		build.Dir = root
+		out, err := build.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("the tests of %s: %w\n%s", installed, err, out)
+		}
+		return program, err
+	})}, nil
+}
+
+// Close removes what the search has built.
+func (s *Search) Close() error { return os.RemoveAll(s.dir) }
+
+// Find says where a mutant was found; "" means nowhere. Several may be looked for at once.
+func (s *Search) Find(ctx context.Context, m Mutant) (found string, err error) {
+	dir, err := os.MkdirTemp(s.dir, "mutant-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	overlay, err := m.Overlay(root, dir)
+	overlay, err := m.Overlay(s.root, dir)
 	if err != nil {
 		return "", err
 	}
-	if m.Tests != "" {
-		return m.test(ctx, root, overlay)
+	switch {
+	case m.Tests == "":
+		return m.simulate(ctx, s.root, overlay, filepath.Join(dir, "simulation"), s.n)
+	case path.Dir(m.File) == installed && m.Package == "./"+installed && path.Ext(m.File) == ".sql":
+		program, err := s.rules()
+		if err != nil {
+			return "", err
+		}
+		test := exec.CommandContext(ctx, program, "-test.timeout=5m", "-test.failfast", "-test.run", m.Tests)
+		test.Dir = filepath.Join(s.root, installed)
+		test.Env = append(os.Environ(), "FIRN_TEST_SQL="+filepath.Join(dir, installed))
+		return m.test(test)
 	}
-	return m.simulate(ctx, root, overlay, filepath.Join(dir, "simulation"), n)
+	test := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-timeout=5m", "-failfast", "-vet=off", "-ldflags=-s -w", "-run", m.Tests, m.Package)
+	test.Dir = s.root
+	return m.test(test)
 }
 
 func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n int) (string, error) {
@@ -54,18 +101,42 @@ func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n i
 	return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
 }
 
-// test runs the tests that are to find the mutant.
-func (m Mutant) test(ctx context.Context, root, overlay string) (string, error) {
-	test := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-run", m.Tests, m.Package)
-	test.Dir = root
+var (
+	failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+
+	// refusal is what firn's own functions say; all else that keeps the tests from beginning is no find.
+	refusal = regexp.MustCompile(`SQLSTATE ID\d{3}`)
+
+	// senseless are SQLSTATEs of a function that is no SQL, or calls what does not exist; and of a server
+	// that ends a connection.
+	senseless = regexp.MustCompile(`says "42703"|(SQLSTATE |says ")(42(601|883|804|P13)|57P0[1-3])`)
+)
+
+// test runs the tests that are to find the mutant. One whose SQL cannot be loaded is no mutant: that
+// every test fails then shows nothing.
+func (m Mutant) test(test *exec.Cmd) (string, error) {
 	out, err := test.CombinedOutput()
-	var exit *exec.ExitError
-	switch failed := regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`).FindSubmatch(out); {
-	case err == nil:
+	if err == nil {
 		return "", nil
-	case errors.As(err, &exit) && failed != nil:
-		return string(failed[1]), nil
-	default:
-		return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
 	}
+	failed := deepest(out)
+	switch {
+	case failed == "":
+		return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
+	case filepath.Ext(m.File) == ".sql" && senseless.Match(out):
+		return "", fmt.Errorf("%s: its SQL cannot be loaded or run\n%s", m.Name, out)
+	case m.Tests == stepTests && !strings.Contains(failed, "/") && !refusal.Match(out):
+		return "", fmt.Errorf("%s: no rule of %s is reached\n%s", m.Name, failed, out)
+	}
+	return failed, nil
+}
+
+// deepest returns the first of the tests that failed which has the most names; "" where none failed.
+func deepest(out []byte) (name string) {
+	for _, m := range failedTest.FindAllSubmatch(out, -1) {
+		if one := string(m[1]); name == "" || strings.Count(one, "/") > strings.Count(name, "/") {
+			name = one
+		}
+	}
+	return name
 }

@@ -79,7 +79,8 @@ func (m Mutant) sources(root string) (map[string]string, error) {
 	return files, nil
 }
 
-// Overlay writes the files of a mutant to dir, and returns what go build -overlay takes.
+// Overlay writes the files of a mutant to dir, where they have the paths that they have in the repository,
+// and returns what go build -overlay takes.
 func (m Mutant) Overlay(root, dir string) (string, error) {
 	files, err := m.sources(root)
 	if err != nil {
@@ -87,7 +88,14 @@ func (m Mutant) Overlay(root, dir string) (string, error) {
 	}
 	replace := map[string]string{}
 	for path, text := range files {
-		copied := filepath.Join(dir, fmt.Sprintf("%d-%s", len(replace), filepath.Base(path)))
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return "", err
+		}
+		copied := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
+			return "", err
+		}
 		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
 			return "", err
 		}

@@ -40,6 +40,11 @@ func TestTexts(t *testing.T) {
 // TestFound: the simulation finds that a rule is missing, of a lease, of a pool, of numbers and of
 // documents. The command in run looks for all.
 func TestFound(t *testing.T) {
+	search, err := NewSearch(t.Context(), root(t), 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer search.Close()
 	for _, name := range []string{
 		"a term's base ignores the record's horizon",
 		"the quarantine is 100 ms short",
@@ -52,7 +57,7 @@ func TestFound(t *testing.T) {
 			if !ok {
 				t.Fatal("there is no such mutant")
 			}
-			found, err := m.Find(t.Context(), root(t), 200)
+			found, err := search.Find(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
 			}

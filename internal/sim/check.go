@@ -220,11 +220,14 @@ func (c *checker) stepped(h *holder) {
 // to that process.
 func (c *checker) lacking(h *holder, e term.Event) {
 	found, ok := e.(term.Found)
-	if !ok || h.p.Term.Over() || h.p.Term.Closed { // who leaves does no harm
+	if !ok || h.p.Term.Closed { // who leaves does no harm
 		return
 	}
 	was := h.before.Have
 	switch {
+	case h.p.Term.Phase == term.Lost:
+		c.resigned(h, found)
+	case h.p.Term.Over():
 	case found.Record.Key == h.pool.key && h.knew != "":
 		if r, err := term.ReadPool(found.Record); err == nil && r.ID != h.knew {
 			c.w.fail(unnoticed, "p%d: does not notice that pool %q is gone, or another one of that name: it knew %s, and read %q", h.id, h.pool.name, h.knew, r.ID)
@@ -233,6 +236,28 @@ func (c *checker) lacking(h *holder, e term.Event) {
 		if r, err := term.ReadRecord(found.Record); err == nil && (r.Term < was.Term || r.Owner == was.Owner && r.Horizon < was.Horizon) {
 			c.w.fail(unnoticed, "p%d: does not notice that its worker's record went back from %+v to %+v", h.id, was, r)
 		}
+	}
+}
+
+// resigned: a process that reads that the record of its worker is missing or went back, on a store that does
+// not forget, must not take another worker, unless the pool was made safe after that.
+func (c *checker) resigned(h *holder, found term.Found) {
+	s := &h.before
+	if s.Phase != term.Holding || s.Lossy || found.Record.Key != term.KeyWorker(h.pool.name, s.Worker) || s.Pool.Floor >= s.Have.Horizon {
+		return
+	}
+	r, err := term.ReadRecord(found.Record)
+	if err == nil && (r.Term < s.Have.Term || r.Owner == s.Have.Owner && r.Horizon < s.Have.Horizon) {
+		c.w.fail(unnoticed, "p%d: goes on though its worker's record went back from %+v to %+v", h.id, s.Have, r)
+	}
+}
+
+// sent: a process that has seen that the store can forget takes and extends nothing before the pool's
+// record, as that process knows it, says so.
+func (c *checker) sent(h *holder, do term.Action) {
+	s := &h.p.Term
+	if (do.For == term.TakeWorker || do.For == term.ExtendWorker) && s.View.Known && !s.View.Durability.Durable && s.Pool.Lossy == "" {
+		c.w.fail(misstep, "p%d: %s, and the pool's record does not say that the store can forget", h.id, do.Key)
 	}
 }
 

@@ -127,7 +127,11 @@ func (f *grantFile) spoil() {
 			return
 		}
 		f.data = append([]byte(nil), f.data...)
-		f.data[w.rng.IntN(len(f.data))] ^= 1 << w.rng.IntN(8)
+		at := w.rng.IntN(len(f.data))
+		if mark := []byte(`"mark":`); w.chance(0.5) && bytes.Contains(f.data, mark) { // where it hurts
+			at = min(bytes.Index(f.data, mark)+len(mark)+w.rng.IntN(10), len(f.data)-1)
+		}
+		f.data[at] ^= 1 << w.rng.IntN(8)
 		w.logf("a bit of grant file %d is another", f.inode)
 	}
 	w.total.Faults[spoiled]++

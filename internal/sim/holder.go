@@ -179,6 +179,7 @@ func (h *holder) Send(do term.Action, patience time.Duration) {
 		return
 	}
 	h.rate.count(h)
+	h.w.check.sent(h, do)
 	rq := request{kind: kinds[do.Op], key: do.Key, value: do.Value, cond: do.Cond, taking: do.For == term.TakeWorker}
 	answer := h.answerTo(h.request)
 	h.w.send(h.process, rq, patience, func(r reply) { answer(r.ofTerm(rq.kind)) })

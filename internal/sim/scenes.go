@@ -106,7 +106,7 @@ func resumedAfterRestore(w *world) {
 // relaying schedules are such, of a pool that has a layout of which another one has the same ids.
 func relaying(s *setup) {
 	staged(s)
-	s.rules.Layout = firn.Default()
+	s.rules.Layout, s.workers = firn.Default(), 2
 }
 
 // relaid is a scene: a process has looked at its pool, and not joined it yet. Then the pool's record is removed,
@@ -292,6 +292,18 @@ func handBack(w *world) {
 func counterRestored(s *setup) {
 	counter(s)
 	s.faults.restore = true
+}
+
+// uncounting schedules have a counter whose record is removed, or another series' is in its place.
+func uncounting(s *setup) {
+	counter(s)
+	s.faults.twins, s.faults.settles, s.faults.uncount = false, false, true
+}
+
+// counterLanes schedules have a counter of several stores.
+func counterLanes(s *setup) {
+	counter(s)
+	s.lanes, s.faults.twins, s.faults.settles = 2, false, false
 }
 
 // droppingLong schedules have grants that reach far.

@@ -133,8 +133,9 @@ func TestLateAcknowledgementOfStrict(t *testing.T) {
 			t.Fatal("it counts before the pool was read")
 		}
 		a.step(term.Unknown{Err: errAway}).answer().does(term.Get, "pool/pool")
-		if stopped := *a; !marked { // the release is by the version that the store has
-			stopped.step(term.Stop{}).does(term.Put, "pool/pool/worker/0")
+		if stopped := *a; !marked { // the release is refused, and then by the version that the store has
+			stopped.step(term.Stop{}).does(term.Put, "pool/pool/worker/0").answer()
+			stopped.does(term.Get, "pool/pool/worker/0").answer().does(term.Put, "pool/pool/worker/0")
 			if v := x.read(stopped.do.Key).Version; stopped.do.Cond.Version != v {
 				t.Errorf("released by version %s, not %s", stopped.do.Cond.Version, v)
 			}

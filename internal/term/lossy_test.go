@@ -116,6 +116,18 @@ func TestOwnRecordForgottenByLossy(t *testing.T) {
 	next.until(term.Forgotten)
 }
 
+// A record like the own one, while an extension is in doubt, may be what the store has brought back.
+func TestLikeOwnRecordOfLossy(t *testing.T) {
+	x := newLossyScript(t)
+	a := x.actor("a").pending(term.Holding)
+	a.step(term.Unknown{Err: errAway})
+	x.setWorker(0, a.s.Have)
+	for a.do.Op != term.Get {
+		a.answer()
+	}
+	a.answer().fails(term.Lost, "lease: worker 0 was taken by a")
+}
+
 // Two readings of a lossy store's clock may be of two hosts: who takes over
 // waits until the holder is late by any clock.
 func TestLossyTakeover(t *testing.T) {
@@ -143,6 +155,24 @@ func TestLossyTakeover(t *testing.T) {
 	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(time.Second), TTL: 30_000}.Freed(0))
 	if x.actor("a").until(term.Holding); x.time > time.Second {
 		t.Errorf("taken after %s", x.time)
+	}
+}
+
+// A holder's extension is in time for as long as its record says, to the end: nobody takes the worker then.
+func TestLossyTakeoverToTheNanosecond(t *testing.T) {
+	x := newLossyScript(t)
+	x.workers(0, 1)
+	x.rules.Wait = 100 * time.Second
+	x.setWorker(0, term.Record{Term: 1, Owner: "dead", Name: "dead", Horizon: x.tick(time.Second), TTL: 30_000})
+	a := x.actor("a").until(term.Seeking)
+	last := x.time + 30*time.Second
+	for a.do.Op != term.Sleep {
+		a.answer()
+	}
+	x.time = last
+	a.step(term.Woke{}).until(term.Seeking).answer()
+	if a.do.For == term.TakeWorker {
+		t.Error("taken at the last instant")
 	}
 }
 

@@ -34,12 +34,11 @@ func (s State) extend(r *Rules, now Now) (State, Action) {
 }
 
 // release frees the worker. It is the one step that lowers a horizon: the
-// generator is closed for good, and has issued nothing above s.last.
+// generator is closed for good, and has issued nothing above s.last. Where an extension
+// was acknowledged late, the record has another version than ours: the release is refused,
+// and settle reads which one.
 func (s State) release(r *Rules) (State, Action) {
 	s.Phase = Releasing
-	if late := s.write.late; late != nil {
-		s.version = late.Version
-	}
 	want := s.Have
 	want.Owner, want.TTL = "", 0
 	want.Horizon = max(s.Base, min(s.last, s.Have.Horizon))

@@ -20,11 +20,13 @@ var generatorSQL string
 //go:embed clock.sql
 var clockSQL string
 
-var generatorTemplate = func() *template.Template {
+var generatorTemplate = parseGenerator()
+
+func parseGenerator() *template.Template {
 	t := template.Must(template.New("generator").Parse(generatorSQL))
 	template.Must(t.New("clock").Parse(clockSQL))
 	return t
-}()
+}
 
 // lockClass is the first number of the advisory locks that generators take: "firn".
 const lockClass = 0x6669726e

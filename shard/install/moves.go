@@ -19,7 +19,11 @@ var (
 	streamSQL string
 )
 
-var movesTemplate = template.Must(template.New("moves").Parse(catalogSQL + "\n" + othersSQL + "\n" + ownerSQL + "\n" + streamSQL))
+var movesTemplate = parseMoves()
+
+func parseMoves() *template.Template {
+	return template.Must(template.New("moves").Parse(catalogSQL + "\n" + othersSQL + "\n" + ownerSQL + "\n" + streamSQL))
+}
 
 // WriteMoves writes the SQL that lets shards move from and to a database that has that
 // of [WriteGenerator] for the same layout. It may be run again.

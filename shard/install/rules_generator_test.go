@@ -20,6 +20,7 @@ var generatorRules = []rule{
 	{"draw from a restored generator", "a", "UPDATE firn.generator SET identity = identity::integer + 1", "firn.advance('insta0.next_id_offset')", "ID003"},
 	{"draw from a restored generator, with its function", "a", opened + "UPDATE firn.generator SET identity = identity::integer + 1; " + rewrite, "insta0.next_id()", "ID003"},
 
+	{"ids are above those of a function that is replaced", "b", "CREATE SCHEMA insta9; CREATE FUNCTION insta9.next_id() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'; SELECT firn.create_shard(9, 'insta9')", "insta9.next_id() > firn.pack(firn.now_state(), 9) + (450::bigint << 22)", "t"},
 	{"ids follow the clock", "b", "SELECT firn.create_shard(9, 'insta9'), pg_sleep(0.01)", "SELECT insta9.next_id() >= firn.pack(x, 9) FROM (SELECT firn.now_state() OFFSET 0) AS y (x)", "t"},
 	{"one past the end of the layout", "b", "SELECT firn.create_shard(9, 'insta9'), firn.open_at(9, " + end + " - 3); SELECT nextval('insta9.next_id_counter') FROM generate_series(1, 5)", "insta9.next_id()", "ID004"},
 	{"many past the end of the layout", "b", "SELECT firn.create_shard(9, 'insta9'), firn.open_at(9, " + end + " - 10)", "SELECT max(i) FROM insta9.next_ids(100) AS i", "ID004"},
@@ -70,11 +71,11 @@ func elsewhere() (all []rule) {
 	for _, differs := range []string{"system = 1", "timeline = '00000000'", "database = 'other'", "relation = 1"} {
 		here := "UPDATE firn.shard SET " + differs
 		all = append(all,
-			rule{"is it here", "a", here, "SELECT firn.is_here(s) FROM firn.shard AS s WHERE shard = 0", "f"},
-			rule{"enter", "a", here, "firn.enter(0, 'rules')", "ID003"},
-			rule{"draw", "a", here, "firn.advance('insta0.next_id_offset')", "ID003"})
+			rule{"is it here with " + differs, "a", here, "SELECT firn.is_here(s) FROM firn.shard AS s WHERE shard = 0", "f"},
+			rule{"enter with " + differs, "a", here, "firn.enter(0, 'rules')", "ID003"},
+			rule{"draw with " + differs, "a", here, "firn.advance('insta0.next_id_offset')", "ID003"})
 		if differs[0] == 't' || differs[0] == 'd' {
-			all = append(all, rule{"draw with a function of there", "a", opened + here + "; " + rewrite, "insta0.next_id()", "ID003"})
+			all = append(all, rule{"draw with a function of there, " + differs, "a", opened + here + "; " + rewrite, "insta0.next_id()", "ID003"})
 		}
 	}
 	return all

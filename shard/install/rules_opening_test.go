@@ -95,6 +95,7 @@ var openingRules = []rule{
 	{"drop no copy of the shard", "a", "DELETE FROM firn.move; DELETE FROM firn.generator WHERE shard = 2; SELECT firn.drop_copy(2, true)", "to_regnamespace('insta2')", "insta2"},
 	{"drop a copy", "a", "DELETE FROM firn.move; SELECT firn.drop_copy(2, true)", "to_regnamespace('insta2')", ""},
 	{"drop the fences of what is elsewhere", "a", "", "firn.drop_fences({2})", "ID002"},
+	{"PUBLIC may execute only these functions", "a", "", "SELECT string_agg(p.proname::text, ' ' ORDER BY p.proname) FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND has_function_privilege('public', p.oid, 'EXECUTE')", "decode first_id last_id now_state pack"},
 	{"guards stay as long as a move", "b", "SELECT firn.drop_fences({2})", "SELECT count(*) FROM firn.replicated('insta2') AS r WHERE NOT firn.is_guarded(r)", "0"},
 }
 

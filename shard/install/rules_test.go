@@ -168,14 +168,16 @@ func (s site) says(t *testing.T, given, call string) (text string) {
 func TestRules(t *testing.T) {
 	at := stages(t)
 	for _, r := range slices.Concat(generatorRules, elsewhere(), stepRules, openingRules) {
-		if got := at[r.on].says(t, r.given, r.call); got != at[r.on].words.Replace(r.want) {
-			t.Errorf("%s: on %s %s\n%s\nsays %q, not %q", r.name, r.on, r.given, r.call, got, r.want)
-		}
+		t.Run(r.name, func(t *testing.T) {
+			if got := at[r.on].says(t, r.given, r.call); got != at[r.on].words.Replace(r.want) {
+				t.Errorf("on %s %s\n%s\nsays %q, not %q", r.on, r.given, r.call, got, r.want)
+			}
+		})
 	}
-	durably(t, at)
-	inTurn(t, at["a"])
-	oneByOne(t, at)
-	claimed(t, at["b"])
+	t.Run("durably", func(t *testing.T) { durably(t, at) })
+	t.Run("in turn", func(t *testing.T) { inTurn(t, at["a"]) })
+	t.Run("one by one", func(t *testing.T) { oneByOne(t, at) })
+	t.Run("a claim waits", func(t *testing.T) { claimed(t, at["b"]) })
 }
 
 // durably: what a step says of a shard is on disk when it is acknowledged.

@@ -46,7 +46,14 @@ func main() {
 			some = append(some, m)
 		}
 	}
-	os.Exit(run(ctx, root, some, *n, *jobs))
+	search, err := mutants.NewSearch(ctx, root, *n)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "run:", err)
+		os.Exit(2)
+	}
+	code := run(ctx, search, some, *n, *jobs)
+	search.Close()
+	os.Exit(code)
 }
 
 func git(ctx context.Context, args ...string) (string, error) {
@@ -60,7 +67,7 @@ type result struct {
 	err   error
 }
 
-func run(ctx context.Context, root string, some []mutants.Mutant, n, jobs int) (code int) {
+func run(ctx context.Context, search *mutants.Search, some []mutants.Mutant, n, jobs int) (code int) {
 	results := make([]chan result, len(some))
 	for i := range results {
 		results[i] = make(chan result, 1)
@@ -73,7 +80,7 @@ func run(ctx context.Context, root string, some []mutants.Mutant, n, jobs int) (
 	for range jobs {
 		go func() {
 			for i := range turns {
-				found, err := some[i].Find(ctx, root, n)
+				found, err := search.Find(ctx, some[i])
 				results[i] <- result{found, err}
 			}
 		}()
