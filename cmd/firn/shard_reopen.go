@@ -237,7 +237,14 @@ func (o *shardsReopen) lacksFailure(e *setup.LacksError) *ui.Failure {
 	if !e.Superset {
 		f = f.Hint("each of the two servers has rows that the other one lacks. Before you open either, look for a newer backup or a standby of %s", e.Server)
 	}
-	return f.Hint("to open the copy on %s: %s", e.Other, o.opens(e.Other, e.Shard, e.More, "")).
+	what, claim := "to open the copy on "+e.Other, ""
+	if e.Doubtful && e.Superset {
+		what += fmt.Sprintf(", which has all rows that %s has", e.Server)
+	}
+	if e.Doubtful { // what the person is told here is what the claim is about
+		claim = " --incomplete"
+	}
+	return f.Hint("%s: %s", what, o.opens(e.Other, e.Shard, e.More, claim)).
 		Hint("sequences of your own may be behind on %s: compare them with the rows before programs write there", e.Other).
 		Hint("if the rows that %s lacks are not needed: %s. The copy on %s stays until you drop it", e.Server, o.opens(e.Server, e.Shard, e.More, " --incomplete"), e.Other)
 }

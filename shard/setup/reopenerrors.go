@@ -54,6 +54,7 @@ type LacksError struct {
 	Server, Other string  // where it is to be opened, and where the copy is
 	Found         check.Comparison
 	Superset      bool // no server that is to open these shards has any row that the copies on Other lack
+	Doubtful      bool // Other does not know whether its copies are complete, and opens them by Incomplete only
 }
 
 func (e *LacksError) Error() string {
@@ -81,7 +82,7 @@ func (e *IncompleteError) add(n int64, other lackError) {
 }
 
 func (e *LacksError) add(n int64, other lackError) {
-	if o, ok := other.(*LacksError); ok && o.Other == e.Other {
+	if o, ok := other.(*LacksError); ok && o.Other == e.Other && o.Doubtful == e.Doubtful {
 		e.More, e.Superset = append(e.More, n), e.Superset && o.Superset
 	}
 }
