@@ -11,10 +11,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // installed is the package that has the SQL of shards.
 const installed = "shard/install"
+
+// longest is for how long the schedules of a mutant run: in one that spins no time passes.
+const longest = 20 * time.Minute
 
 // failure is the line with which the simulation says what went wrong, and in which schedule.
 var failure = regexp.MustCompile(`(?m)^seed (\d+): ([^:\n]+)`)
@@ -86,6 +90,8 @@ func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n i
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: it does not build: %w\n%s", m.Name, err, out)
 	}
+	ctx, stop := context.WithTimeoutCause(ctx, longest, fmt.Errorf("its schedules do not end within %s", longest))
+	defer stop()
 	look := exec.CommandContext(ctx, program, "-n", strconv.Itoa(n), "-like", m.Like)
 	look.Env = append(os.Environ(), "GOMAXPROCS=1")
 	out, err := look.CombinedOutput()
@@ -97,6 +103,9 @@ func (m Mutant) simulate(ctx context.Context, root, overlay, program string, n i
 	}
 	if strings.Contains(string(out), "panic:") {
 		return "it panics", nil
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%s: %w", m.Name, context.Cause(ctx))
 	}
 	return "", fmt.Errorf("%s: %w\n%s", m.Name, err, out)
 }
