@@ -13,7 +13,7 @@ const (
 // record that it names.
 var counters = []Mutant{
 	{Name: "a span in doubt is settled without its version", File: own, Old: "o.tried != \"\" && o.doubt.Key == key && o.tried == v\n", New: "o.tried != \"\" && o.doubt.Key == key\n", Like: "numbers"},
-	{Name: "numbers are handed back whoever wrote since", File: own, Old: "o.mine != \"\" && v == o.mine && to < o.run.To", New: "o.mine != \"\" && to < o.run.To", Like: "numbers"},
+	{Name: "numbers are handed back whoever wrote since", File: own, Old: "o.mine != \"\" && v == o.mine && to < o.run.To", New: "o.mine != \"\" && to < o.run.To", Package: "./internal/block", Tests: "^TestOwnHandBack$"},
 	{Name: "one number too many is handed back", File: own, Old: "to = max(o.run.Above, used)", New: "to = max(o.run.Above, used-1)", Like: "numbers"},
 	{Name: "a run of own spans goes across those of others", File: own, Old: "o.mine != \"\" && o.run.Key == s.Key && o.run.To == s.Above", New: "o.mine != \"\" && o.run.Key == s.Key", Like: "numbers"},
 	{Name: "how far numbers were granted is not kept when they are handed back", File: writeBlock, Old: "s.want.Granted, s.want.Reached = to, max(s.Have.Reached, top)", New: "s.want.Granted, s.want.Reached = to, s.Have.Reached\n\t_ = top", Like: "numbers"},
@@ -33,7 +33,7 @@ var counters = []Mutant{
 var supply = []Mutant{
 	{Name: "a number is used though it was taken after the close", File: runs, Old: "return t.end <= t.run.limit.Load()", New: "return t.end <= t.run.count", Like: "numbers"},
 	{Name: "a number beyond the limit is used after the close", File: runs, Old: "if s.closed || t.end > t.run.count ||", New: "if t.end > t.run.count ||", Like: "numbers"},
-	{Name: "a number beyond the limit is used after the lane has failed", File: runs, Old: " || t.run.lane.failed != nil {", New: " {", Like: "numbers of several stores that forget"},
+	{Name: "a number beyond the limit is used after the lane has failed", File: runs, Old: " || t.run.lane.failed != nil {", New: " {", Package: "./sequence", Tests: "^TestCopyAnswers$"},
 	{Name: "what is in hand outlives a failure", File: lanes, Old: "		r.limit.Store(0)\n", New: "		_ = r\n", Like: "numbers"},
 	{Name: "a lane that has failed serves calls", File: calls, Old: "(s.turn+i)%len(s.lanes)]; l.failed == nil {", New: "(s.turn+i)%len(s.lanes)]; true {", Like: "numbers of several stores that forget"},
 	{Name: "a series that is closed serves calls", File: calls, Old: "	if s.closed {\n		return firn.ErrClosed", New: "	if false {\n		return firn.ErrClosed", Like: "numbers"},
@@ -48,7 +48,7 @@ var supply = []Mutant{
 }
 
 var generator = []Mutant{
-	{Name: "the generator's limit is off by one while it waits", File: "generator.go", Old: "		last := min(old+uint64(n), g.limit.Load())", New: "		last := min(old+uint64(n), g.limit.Load()+1)"},
+	{Name: "the generator's limit is off by one", File: "generator.go", Old: "		last := min(old+uint64(n), g.limit.Load())", New: "		last := min(old+uint64(n), g.limit.Load()+1)", Package: ".", Tests: "^TestHorizonReachedByTheSequence$"},
 	{Name: "a closed generator says one tick less", File: "generator.go", Old: "	return Tick(g.issued >> g.seqBits)", New: "	return Tick(g.issued>>g.seqBits) - 1"},
 	{Name: "Next gives a number above the limit", File: "generator.go", Old: "	if w > g.limit.Load() {\n", New: "	if w > g.limit.Load()+1 {\n", Package: ".", Tests: "^TestGeneratorIsTheModel$"},
 	{Name: "a generator starts below its base", File: "generator.go", Old: "	g.pace = g.lastOf(grant.Base)\n", New: "	g.pace = g.lastOf(0)\n"},
@@ -56,5 +56,5 @@ var generator = []Mutant{
 	{Name: "a clock that was set back is followed", File: "generator.go", Old: "if old+1 >= floor || g.word.CompareAndSwap(", New: "if g.word.CompareAndSwap(", Like: "clocks step"},
 	{Name: "ids run ahead of the clock without a bound", File: "generator.go", Old: "min(t+uint64(g.borrow), g.last)", New: "g.last", Package: ".", Tests: "."},
 	{Name: "a number that was refused is not given back", File: "generator.go", Old: "		if err != nil {\n			g.giveBack(w)\n", New: "		if err != nil {\n", Package: ".", Tests: "."},
-	{Name: "an id taken while the generator closes is used", File: "generator.go", Old: "limit := g.limit.Swap(0)", New: "limit := g.limit.Load()"},
+	{Name: "an id taken while the generator closes is used", File: "generator.go", Old: "limit := g.limit.Swap(0)", New: "limit := g.limit.Load()", Package: ".", Tests: "^TestCloseAmongCallers$"},
 }

@@ -45,10 +45,10 @@ var documents = []Mutant{
 	{Name: "documents are granted by another instance where the store cannot forget any more", File: recordDated, Old: "(d.Instance != \"\" || !p.Durable)", New: "!p.Durable", Package: "./document", Tests: "^TestDurableAfterItForgot$"},
 
 	{Name: "a counter of documents that was forgotten is not raised", File: recordDated, Old: "&& (there || period <= r.Through) {", New: "&& there {", Like: onLossy},
-	{Name: "counts that were handed back are not raised", File: recordDated, Old: "max(c.Count, c.Reached)+r.By", New: "c.Count+r.By", Like: onLossy},
+	{Name: "counts that were handed back are not raised", File: recordDated, Old: "max(c.Count, c.Reached)+r.By", New: "c.Count+r.By", Package: "./document", Tests: "^TestHandedBackToAnOlderStore$"},
 	{Name: "counts are given out that a process had before a recovery", File: readDated, Old: "			d.before, d.own = d.own, block.Own{}\n			d.drop()\n", New: "			d.before, d.own = d.own, block.Own{}\n", Like: onLossy},
 	{Name: "a count that was written on another date is used", File: writeDated, Old: "!d.looked && !written.IsZero() && d.Period(written) != g.Period", New: "false && d.Period(written) != g.Period", Like: onDated},
-	{Name: "a process that was suspended trusts what it read of the store's clock", File: "internal/dated/sight.go", Old: "asleep.Abs() <= slop && ", New: "asleep.Abs() >= 0 && ", Like: onDated},
+	{Name: "a process that was suspended trusts what it read of the store's clock", File: "internal/dated/sight.go", Old: "asleep.Abs() <= slop && ", New: "asleep.Abs() >= 0 && ", Package: "./internal/dated", Tests: "^TestSight$"},
 	{Name: "the store's clock is trusted for long after it was read", File: "internal/dated/sight.go", Old: "now.Mono-s.sent.Mono <= sightFor", New: "now.Mono-s.sent.Mono <= 60*sightFor", Like: onDated},
 	{Name: "a counter passes that has heeded fewer recoveries than the process knows", File: readDated, Old: "(c.Count < top || c.Raised < d.def.Mark())", New: "c.Count < top", Package: "./document", Tests: "^TestCounterOfBefore$"},
 	{Name: "counts in hand are used on another date", File: drawDated, Old: "		if d.hand.Period == period {", New: "		if d.hand.Period != \"\" || period == \"\" {", Like: onDated},

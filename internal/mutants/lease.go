@@ -97,7 +97,7 @@ var proof = []Mutant{
 
 	// What a process knows of its pool and its store.
 	{Name: "a pool that is missing is joined again by a process that knew it", File: read, Old: "		if s.poolID != \"\" {\n			return s.end(Forgotten, &store.ForgotError{Store: \"pool \" + r.Pool, What: \"its record is missing\"})\n		}\n", New: "", With: "another pool of that name is accepted", Like: "all records are deleted"},
-	{Name: "a grant is extended before the store has said which one it is", File: hold, Old: "	case !s.View.Known && now.Boot >= s.look.at: // this may be a copy of the store that the grant is of\n		return s, ask(WatchDurability)\n	case !s.View.Known:\n		return s, sleep(s.look.at)\n", New: "", Like: "the store is copied, and grant files"},
+	{Name: "a grant is extended before the store has said which one it is", File: hold, Old: "	case !s.View.Known && now.Boot >= s.look.at: // this may be a copy of the store that the grant is of\n		return s, ask(WatchDurability)\n	case !s.View.Known:\n		return s, sleep(s.look.at)\n", New: "", Package: "./internal/term", Tests: "^TestResumeAsksWhichStore$"},
 	{Name: "a resumed grant is extended before the pool is read", File: hold, Old: "s.write.late != nil || s.Pool.ID == \"\" || ", New: "s.write.late != nil || s.Pool.ID != \"\" && ", Like: "grant files"},
 
 	// Clocks.

@@ -43,6 +43,23 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Where the store has not said yet which one it is, it is asked before the grant is extended: it may be a copy of
+// the one that the grant is of.
+func TestResumeAsksWhichStore(t *testing.T) {
+	x := newScript(t)
+	a := x.actor("a").until(term.Holding)
+	x.pass(30 * time.Second) // an extension is due
+	v, _ := a.s.Saved()
+	b, asked := &actor{script: x, name: "a", rules: a.rules}, false
+	b.s = term.Resume(b.seed(), b.name, v, x.tick(5*time.Second))
+	for b.step(term.Begin{}); b.do.Op != term.Put; b.answer().is(term.Holding) {
+		asked = asked || b.do.Op == term.Ask
+	}
+	if !asked {
+		t.Error("it extends the grant of a store that has not said which one it is")
+	}
+}
+
 // An extension of the one that died may have been carried out, or may be yet.
 func TestResumeAfterExtension(t *testing.T) {
 	for _, late := range []bool{false, true} {
