@@ -20,6 +20,9 @@ func TestDoctorBecameLossy(t *testing.T) {
 	server.Stop(t) // a clean restart, by which nothing is lost
 	server.Start(t)
 	testserver.PostgresStandby(t, server, "cluster_name=s2")
+	await(t, "the standby streams", func() bool {
+		return one[int64](t, server.URL(), "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'") == 1
+	})
 	out, _, code := called(t, "doctor", "--store", server.URL())
 	for _, name := range []string{"orders", "invoice"} {
 		line := lineWith(out, "bad   series "+name+": ")
