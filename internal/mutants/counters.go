@@ -13,7 +13,7 @@ const (
 // record that it names.
 var counters = []Mutant{
 	{Name: "a span in doubt is settled without its version", File: own, Old: "o.tried != \"\" && o.doubt.Key == key && o.tried == v\n", New: "o.tried != \"\" && o.doubt.Key == key\n", Like: "numbers"},
-	{Name: "numbers are handed back whoever wrote since", File: own, Old: "o.mine != \"\" && v == o.mine && to < o.run.To", New: "o.mine != \"\" && to < o.run.To", Package: "./internal/block", Tests: "^TestOwnHandBack$"},
+	{Name: "numbers are handed back though somebody has written since", File: own, Old: "o.mine != \"\" && v == o.mine && to < o.run.To", New: "o.mine != \"\" && to < o.run.To", Package: "./internal/block", Tests: "^TestOwnHandBack$"},
 	{Name: "one number too many is handed back", File: own, Old: "to = max(o.run.Above, used)", New: "to = max(o.run.Above, used-1)", Like: "numbers"},
 	{Name: "a run of own spans goes across those of others", File: own, Old: "o.mine != \"\" && o.run.Key == s.Key && o.run.To == s.Above", New: "o.mine != \"\" && o.run.Key == s.Key", Like: "numbers"},
 	{Name: "how far numbers were granted is not kept when they are handed back", File: writeBlock, Old: "s.want.Granted, s.want.Reached = to, max(s.Have.Reached, top)", New: "s.want.Granted, s.want.Reached = to, s.Have.Reached\n\t_ = top", Like: "numbers"},

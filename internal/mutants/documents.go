@@ -53,5 +53,5 @@ var documents = []Mutant{
 	{Name: "a counter passes that has heeded fewer recoveries than the process knows", File: readDated, Old: "(c.Count < top || c.Raised < d.def.Mark())", New: "c.Count < top", Package: "./document", Tests: "^TestCounterOfBefore$"},
 	{Name: "counts in hand are used on another date", File: drawDated, Old: "		if d.hand.Period == period {", New: "		if d.hand.Period != \"\" || period == \"\" {", Like: onDated},
 	{Name: "counts are lost with the call that gives up", File: handDated, Old: "		d.hand.Next = g.Next\n	default:\n		d.keep(g)", New: "		_ = g\n	default:", Like: onDurable},
-	{Name: "counts are handed back whoever drew since", File: writeDated, Old: "d.hand.version != d.known.version || !ok", New: "!ok", With: "numbers are handed back whoever wrote since", Like: onDurable},
+	{Name: "counts are handed back though somebody has drawn since", File: writeDated, Old: "d.hand.version != d.known.version || !ok", New: "!ok", With: "numbers are handed back though somebody has written since", Like: onDurable},
 }

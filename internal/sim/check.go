@@ -248,7 +248,7 @@ func (c *checker) resigned(h *holder, found term.Found) {
 	}
 	r, err := term.ReadRecord(found.Record)
 	if err == nil && (r.Term < s.Have.Term || r.Owner == s.Have.Owner && r.Horizon < s.Have.Horizon) {
-		c.w.fail(unnoticed, "p%d: goes on though its worker's record went back from %+v to %+v", h.id, s.Have, r)
+		c.w.fail(unnoticed, "p%d: continues though its worker's record went back from %+v to %+v", h.id, s.Have, r)
 	}
 }
 
