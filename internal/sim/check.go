@@ -385,6 +385,9 @@ func (c *checker) usable(h *holder, n int64) (since time.Duration) {
 	return max(since, w.now+ahead)
 }
 
+// retaking is how many requests it takes a process to lose its worker and to hold another.
+const retaking = 7
+
 // A rate counts requests.
 type rate struct {
 	since  time.Duration

@@ -58,7 +58,7 @@ func (k *clerk) boot() {
 		return errors.Join(err, series.Close()) // nothing is in hand
 	}, func(err error) {
 		if err != nil {
-			k.fails()
+			k.failsByItself()
 			return
 		}
 		r := w.paper().rules
@@ -108,7 +108,7 @@ func (k *clerk) call(n int64) {
 		var forgot *store.ForgotError
 		var other *store.OtherStoreError
 		if errors.As(err, &forgot) || errors.As(err, &other) || errors.As(err, new(*dated.Refusal)) && w.chance(0.05) {
-			k.fails() // the program ends
+			k.failsByItself() // the program ends
 		}
 	})
 }

@@ -259,10 +259,7 @@ func (d *drawer) giveUp(after time.Duration) {
 		if d.wish {
 			return
 		}
-		if d.holder != nil {
-			d.holder.gaveUp = nil // it is not for want of a worker that this run ends
-		}
-		d.process.fails()
+		d.failsByItself()
 	})
 }
 

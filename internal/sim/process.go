@@ -131,6 +131,14 @@ func (p *process) fails() {
 	p.failsUntil(0)
 }
 
+// failsByItself is fails of a program whose series ends it: not for want of a worker.
+func (p *process) failsByItself() {
+	if p.holder != nil {
+		p.holder.gaveUp = nil
+	}
+	p.fails()
+}
+
 // failsUntil is fails of one that knows for how long it is of no use.
 func (p *process) failsUntil(d time.Duration) {
 	p.again = false

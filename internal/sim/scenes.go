@@ -54,16 +54,9 @@ func ghost(w *world) {
 	p, other := w.procs[0], w.procs[1]
 	h := p.holder
 	p.boot()
-	for h.p.Term.Phase < term.Seeking {
-		w.until(w.now + 100*time.Microsecond)
-	}
+	w.await(time.Minute, h.reaches(term.Seeking))
 	w.away = w.now + 100*time.Millisecond
-	if h.p.Term.Phase > term.Seeking {
-		return // it was sent too soon to be lost
-	}
-	for h.p.Term.Phase < term.Taking {
-		w.until(w.now + 100*time.Microsecond)
-	}
+	w.await(time.Minute, h.reaches(term.Taking))
 	do := h.p.Doing
 	attempt := request{kind: put, key: do.Key, value: do.Value, cond: do.Cond, version: w.newVersion()}
 	w.until(w.now + 10*time.Second + w.around(5*time.Second))
@@ -71,9 +64,7 @@ func ghost(w *world) {
 	other.boot()
 	w.until(w.now + 8*time.Second + w.around(5*time.Second))
 	w.restore(1, false)
-	for w.cutOff {
-		w.until(w.now + time.Millisecond)
-	}
+	w.await(time.Hour, w.letsIn)
 	w.store.answer(p, attempt)
 	p.resume()
 	w.until(w.now + 10*time.Second)
@@ -94,9 +85,7 @@ func resumedAfterRestore(w *world) {
 	w.until(w.now + 2*time.Second + w.around(5*time.Second))
 	p.kill()
 	w.restore(1, false)
-	for w.cutOff {
-		w.until(w.now + time.Millisecond)
-	}
+	w.await(time.Hour, w.letsIn)
 	p.boot()
 	w.watch()
 	w.until(w.now + w.rules.Outage + 2*w.rules.Skew + w.grace + time.Minute)
@@ -115,9 +104,7 @@ func relaid(w *world) {
 	p, other := w.procs[0], w.procs[1]
 	h, pool := p.holder, w.pools[0]
 	p.boot()
-	for h.loop.next == nil || h.p.Doing.For != term.JoinPool {
-		w.until(w.now + 100*time.Microsecond)
-	}
+	w.await(time.Minute, h.asksFor(term.JoinPool))
 	p.pause(time.Second, false)
 	w.forgot = true
 	w.store.remove(pool.key)
@@ -423,20 +410,14 @@ func outlasts(w *world) {
 	founded.pool.Limit, founded.pool.Outage, founded.pool.Lossy = 0, w.rules.Outage.Milliseconds(), "seen before"
 	w.store.write(pool.key, founded.pool.Encode(), w.newVersion())
 	p.boot()
-	for h.p.Term.Phase < term.Seeking {
-		w.until(w.now + 100*time.Microsecond)
-	}
+	w.await(time.Minute, h.reaches(term.Seeking))
 	p.pause(time.Hour, false)
 	w.restore(len(w.store.log), false)
-	for w.cutOff {
-		w.until(w.now + time.Millisecond)
-	}
+	w.await(time.Hour, w.letsIn)
 	w.until(w.now + term.OutageDurable + time.Minute)
 	n := len(w.store.log)
 	p.resume()
-	for end := w.now + 10*time.Second; h.gen == nil && w.now < end; {
-		w.until(w.now + time.Millisecond)
-	}
+	w.await(10*time.Second, h.grants)
 	p.pause(w.around(5*time.Second), false)
 	w.failOver(n)
 	other.boot()
@@ -459,12 +440,9 @@ func forgetsGrant(w *world) {
 	p.host.set(w.rules.Skew, 0, false)
 	other.host.set(-w.rules.Skew, 0, false)
 	p.boot()
-	for w.now < 20*time.Second || p.holder.asks {
-		w.until(w.now + time.Millisecond)
-	}
-	for n := len(w.store.log); n == len(w.store.log) && w.now < time.Minute; {
-		w.until(w.now + time.Millisecond)
-	}
+	w.await(time.Minute, func() bool { return w.now >= 20*time.Second && !p.holder.asks })
+	n := len(w.store.log)
+	w.await(time.Minute-w.now, func() bool { return len(w.store.log) > n })
 	w.store.rollBack(w.store.lastTaken(1))
 	other.boot()
 	w.until(w.now + 20*time.Second)

@@ -13,7 +13,11 @@ import (
 // await lets time pass until something is so, or for a while at most.
 func (w *world) await(most time.Duration, so func() bool) bool {
 	for end := w.now + most; !so() && w.now < end && w.failure == nil; {
-		w.until(w.now + 100*time.Microsecond)
+		next := end
+		if w.queue.len() > 0 {
+			next = min(next, w.queue.first().at)
+		}
+		w.until(next)
 	}
 	return so()
 }
@@ -22,6 +26,14 @@ func (w *world) await(most time.Duration, so func() bool) bool {
 func (h *holder) asksFor(p term.Purpose) func() bool {
 	return func() bool { return h.loop.next != nil && h.p.Doing.For == p }
 }
+
+// reaches returns whether a process has come to that phase.
+func (h *holder) reaches(p term.Phase) func() bool {
+	return func() bool { return h.p.Term.Phase >= p }
+}
+
+// letsIn returns whether the store is open to everybody.
+func (w *world) letsIn() bool { return !w.cutOff }
 
 // grants returns whether a process has made ids of its present term.
 func (h *holder) grants() bool { return h.gen != nil }

@@ -315,9 +315,6 @@ func (s *setup) timing() {
 	if s.faults.forget { // whenever it does a worker is lost
 		s.maxSpeed = 6
 	}
-	if s.faults.release && s.maxSpeed < 5 { // one a second, perhaps, and it takes five to take another
-		s.maxSpeed = 5
-	}
 	if s.workers > 4096 {
 		s.maxSpeed = 100
 	}

@@ -110,6 +110,16 @@ func (s *memory) marked() bool {
 	return r != nil && r.pool.Lossy != ""
 }
 
+// unmarked reports whether a counter says that the store cannot forget.
+func (s *memory) unmarked() bool {
+	for _, key := range counters[:s.w.lanes] {
+		if r := s.records[key].intact(); r != nil && ours(r.counter) && r.counter.Instance == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // replaced reports whether another file is in the place of this one, or none.
 func (s *memory) replaced() bool {
 	return (s.gone || s.w.store != s && s.w.copy != s)
