@@ -44,6 +44,7 @@ type holding struct {
 type grant struct {
 	base, top firn.Tick
 	taken     firn.Tick // highest that a generator took
+	to        *holder
 }
 
 func (c *checker) start(w *world) {
@@ -159,6 +160,9 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 		if is.Term != was.Term+1 || is.Owner != "" || is.Horizon < was.Horizon {
 			w.fail(misstep, "an operator makes %+v of %+v", is, was)
 		}
+		if of := c.grants[holding{n, was.Owner}]; of != nil {
+			of.to.rate.tokens -= retaking
+		}
 		return
 	case is.Owner == "": // a release
 		of = c.grants[holding{n, was.Owner}]
@@ -183,7 +187,7 @@ func (c *checker) put(by *process, key string, old, now *stored) {
 			w.fail(misstep, "p%d: an owner twice: %+v", by.id, is)
 		}
 		c.owners[is.Owner] = true
-		c.grants[holding{n, is.Owner}] = &grant{base: was.Horizon, top: is.Horizon}
+		c.grants[holding{n, is.Owner}] = &grant{base: was.Horizon, top: is.Horizon, to: by.holder}
 	}
 	c.ahead(by, p, n, was, is)
 }

@@ -79,6 +79,7 @@ func (w *world) repairCounter(s *memory) {
 		w.logf("operator: the counter is raised")
 		w.write(s, key, r.Encode(), s.records[key].version)
 	}
+	s.blank = s.blank && s != w.store
 }
 
 // recache is what sequence.SetCache does, some times in a row.

@@ -310,7 +310,9 @@ func (w *world) failOver(to int) {
 	}
 	w.total.Faults[forgotten]++
 	s.setClock(w.storeSkew())
+	marked := s.marks()
 	s.rollBack(to)
+	s.blank = s.blank || s.marks() < marked
 	s.instance++
 	if w.series {
 		w.after(w.upTo(2*time.Second), func() { w.repairCounter(w.store) })
@@ -346,7 +348,7 @@ func (w *world) shift() {
 // settle: a store that forgets gets a disk that does not. Where it has forgotten that a counter was
 // recovered, it stays as it is: nothing would show which numbers it forgot (docs/guarantees.md).
 func (w *world) settle() {
-	if w.total.Faults[forgotten] > 0 && w.store.unmarked() {
+	if w.store.blank {
 		return
 	}
 	if w.chance(0.3) {

@@ -18,11 +18,6 @@ func (w *world) releaseWorker(p *pool, n int64) {
 	w.total.Faults[released]++
 	e := &errand{by: w.newOperator(), what: "operator releases a worker", alone: w.chance(0.5)}
 	w.logf("operator: releases worker %d of %s", n, p.name)
-	for _, q := range w.procs {
-		if h := q.holder; h != nil && h.pool == p && h.p.Term.Worker == n {
-			h.rate.tokens -= retaking
-		}
-	}
 	w.do(e, func(ctx context.Context, s store.Store) error {
 		return operator.Release(ctx, s, p.name, n)
 	}, func(error) {})

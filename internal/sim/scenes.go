@@ -56,6 +56,9 @@ func ghost(w *world) {
 	p.boot()
 	w.await(time.Minute, h.reaches(term.Seeking))
 	w.away = w.now + 100*time.Millisecond
+	if h.p.Term.Phase > term.Seeking {
+		return // it was sent too soon to be lost
+	}
 	w.await(time.Minute, h.reaches(term.Taking))
 	do := h.p.Doing
 	attempt := request{kind: put, key: do.Key, value: do.Value, cond: do.Cond, version: w.newVersion()}

@@ -24,6 +24,7 @@ type memory struct {
 	gone     bool   // its file was removed
 	instance int    // of a lossy one; another one answers when it has forgotten
 	async    bool   // a shifting one: it can forget now
+	blank    bool   // it has forgotten that a counter was recovered, and nobody has recovered it since
 	firm     int    // a shifting one does not forget so many writes
 	settled  bool   // a lossy one: it does not forget any more
 	identity string // what it says of itself; empty: it cannot tell
@@ -110,14 +111,14 @@ func (s *memory) marked() bool {
 	return r != nil && r.pool.Lossy != ""
 }
 
-// unmarked reports whether a counter says that the store cannot forget.
-func (s *memory) unmarked() bool {
+// marks returns how many counters say that the store can forget.
+func (s *memory) marks() (n int) {
 	for _, key := range counters[:s.w.lanes] {
-		if r := s.records[key].intact(); r != nil && ours(r.counter) && r.counter.Instance == "" {
-			return true
+		if r := s.records[key].intact(); r != nil && r.counter.Instance != "" {
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // replaced reports whether another file is in the place of this one, or none.
