@@ -127,7 +127,12 @@ func (o *serveCommand) run(cmd *cobra.Command) error {
 		Logger: log, NoAuth: o.noAuth, Hostname: hostname, Version: buildVersion().Version,
 		Reload: reload, Load: o.load, Advise: o.hints.serving,
 		Explain: func(err error) error { return serveFailure(cmd, err) },
-		Started: func(r daemon.Running) error { return o.announce(cmd.OutOrStdout(), r) },
+		Started: func(r daemon.Running) error {
+			if err := o.announce(cmd.OutOrStdout(), r); err != nil {
+				log.Warn("where the server listens could not be printed; it serves all the same", "listen", listenTexts(r), "err", err)
+			}
+			return nil
+		},
 	})
 	return ui.Signalled(ctx, serveFailure(cmd, err))
 }
@@ -174,15 +179,21 @@ type startLine struct {
 	Ready   bool              `json:"ready"`
 }
 
+// listenTexts is where the server listens, by the name of the listener.
+func listenTexts(r daemon.Running) map[string]string {
+	all := map[string]string{}
+	for _, b := range r.Listen {
+		all[b.Name] = b.At.String()
+	}
+	return all
+}
+
 // announce prints where the server listens, and what to type next.
 func (o *serveCommand) announce(out io.Writer, r daemon.Running) error {
 	st := r.First
 	line := startLine{
-		Event: "listening", PID: os.Getpid(), Listen: map[string]string{}, TLS: r.TLS,
+		Event: "listening", PID: os.Getpid(), Listen: listenTexts(r), TLS: r.TLS,
 		Store: st.Store, Durable: st.Durable, Config: r.Config, Ready: r.Ready,
-	}
-	for _, b := range r.Listen {
-		line.Listen[b.Name] = b.At.String()
 	}
 	if o.json {
 		return json.NewEncoder(out).Encode(line)

@@ -154,7 +154,7 @@ func TestServeFindsAPoolCreatedInTwoSteps(t *testing.T) {
 func TestServeTakesUpARecoveredStore(t *testing.T) {
 	dir := emptyHome(t)
 	path := filepath.Join(dir, "ids.db")
-	write(t, dir, "firn.yaml", "store: sqlite:"+path+"\nseries:\n  "+photoLine+"  "+ordersLine)
+	write(t, dir, "firn.yaml", "store: sqlite:"+path+"\npools: { default: { worker: 3 } }\nseries:\n  "+photoLine+"  "+ordersLine)
 	s := serve(t, dir)
 	c := s.redis("")
 	for _, name := range []string{"photo", "orders"} {

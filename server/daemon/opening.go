@@ -98,6 +98,37 @@ func (s *supply) start(ctx context.Context, stores *sharedStores, opened func(),
 	return nil
 }
 
+// pause ends the tries to open a supply that is not open, and closes one that gives nothing ever
+// again. It reports whether the supply holds nothing then; of one that does nothing has changed.
+func (s *supply) pause() bool {
+	if s.now.Load() == nil {
+		why := s.trouble.Load()
+		if startsLater(*why) {
+			return false // it has a worker
+		}
+		s.stop()
+		s.done.Wait()
+		s.trouble.Store(why) // not that of a try that was broken off
+	}
+	if s.now.Load() != nil && s.final() == nil {
+		return false
+	}
+	s.close()
+	return true
+}
+
+// resume tries to open a supply that was paused as before. One that was open has ended.
+func (s *supply) resume(ctx context.Context, stores *sharedStores, opened func()) {
+	if s.now.Load() != nil {
+		return
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	if err := *s.trouble.Load(); !needsSIGHUP(err) {
+		s.done.Go(func() { s.insist(life, stores, opened) })
+	}
+}
+
 // goOn waits for the first try, and tries again where it has failed.
 func (s *supply) goOn(ctx context.Context, stores *sharedStores, opened func(), tried <-chan error) {
 	err := <-tried

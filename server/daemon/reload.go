@@ -40,12 +40,10 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	gone := o.supplies.without(now)
 	for _, s := range fresh {
 		s.existing = !o.plan.mayCreate(s.drawing)
-		for _, old := range gone {
-			if s.drawing.clashes(old.drawing) {
-				return wrongSettings(fmt.Sprintf("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.Leasing.Pool),
-					"start the server again, or write the old settings of the pool back")
-			}
-		}
+	}
+	resume, err := o.makeWay(ctx, fresh, gone)
+	if err != nil {
+		return err
 	}
 	err = o.beginFresh(ctx, next, append(o.joined(next, now), fresh...))
 	var options *server.Options
@@ -58,6 +56,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	}
 	if err != nil {
 		closeAll(fresh, o.log)
+		resume()
 		return err
 	}
 	if c := keys.now.Load(); c != nil {
@@ -75,6 +74,31 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	o.sharded.Store(&next.sharded)
 	closeAll(gone, o.log)
 	return nil
+}
+
+// makeWay has those of the old supplies give up what a fresh one needs, a worker or a grant file,
+// that give nothing by now. Resume is for a reload that fails then: it has them tried again.
+func (o *service) makeWay(ctx context.Context, fresh, gone []*supply) (resume func(), err error) {
+	var paused []*supply
+	resume = func() {
+		for _, old := range paused {
+			old.resume(ctx, o.stores, o.openedLate)
+		}
+	}
+	for _, s := range fresh {
+		for _, old := range gone {
+			if !s.drawing.clashes(old.drawing) || slices.Contains(paused, old) {
+				continue
+			}
+			if !old.pause() {
+				resume()
+				return nil, wrongSettings(fmt.Sprintf("pool %s: the new lease needs the worker or the grant file of the old one, which is given back at a restart", s.drawing.Leasing.Pool),
+					"start the server again, or write the old settings of the pool back")
+			}
+			paused = append(paused, old)
+		}
+	}
+	return resume, nil
 }
 
 // joined returns the supplies of the next plan that are there already, and that a series which gives ids

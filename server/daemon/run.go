@@ -65,7 +65,11 @@ func Run(ctx context.Context, cfg *config.Config, o *Options) error {
 		err = s.serve(ctx, s.options.Reload, f.failed)
 	}
 	s.notify.stopping()
-	s.log.Info("stopping")
+	if err != nil {
+		s.log.Error("stopping", "err", err)
+	} else {
+		s.log.Info("stopping", "why", context.Cause(ctx).Error())
+	}
 	s.server.Stop()
 	f.close()
 	closeAll(s.supplies.without(nil), s.log)

@@ -34,6 +34,7 @@ type supply struct {
 	waiting chan struct{} // has one when the lease began to wait for its first id
 	stop    context.CancelFunc
 	done    sync.WaitGroup
+	closing sync.Once
 }
 
 // A NotOpenError says that a series is not open yet.
@@ -61,14 +62,14 @@ func newSupply(d *outlet, log *slog.Logger) *supply {
 	return s
 }
 
-// close gives back what the supply holds.
-func (s *supply) close() error {
+// close gives back what the supply holds. It may be repeated.
+func (s *supply) close() (err error) {
 	s.stop()
 	s.done.Wait()
 	if now := s.now.Load(); now != nil {
-		return now.close()
+		s.closing.Do(func() { err = now.close() })
 	}
-	return nil
+	return err
 }
 
 // layout is the layout of the ids: what the settings say, or else the pool, once it was
