@@ -87,6 +87,9 @@ func SetWorkers(o *LeaseOptions, text string) (err error) {
 	}
 	first, err := parseNumber(low)
 	last, err2 := parseNumber(high)
+	if err == nil && err2 == nil && last < first {
+		return fmt.Errorf("%q: the range goes down; the lower number comes first: %d-%d", text, last, first)
+	}
 	if err != nil || err2 != nil || last-first+1 < 1 { // the largest of all overflows
 		return fmt.Errorf("%q is neither a number nor a range such as 512-1023", text)
 	}

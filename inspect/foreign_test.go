@@ -9,14 +9,36 @@ import (
 	"github.com/firn-id/firn/inspect"
 )
 
+// timeless reports whether it is the name of a UUID that carries no time.
+func timeless(name string) bool {
+	version, ok := strings.CutPrefix(name, "uuidv")
+	return ok && version != "1" && version != "6" && version != "7"
+}
+
+// What has a shape that others have too is none.
+func TestForeignShapes(t *testing.T) {
+	for text, want := range map[string]string{
+		"b875d561-20fd-498d-8452-5d5ffa879856": "uuidv4", "B875D56120FD498D84525D5FFA879856": "uuidv4",
+		"017F22E279B07CC398C4DC0C0C07398F": "uuidv7", "d41d8cd98f00b204e9800998ecf8427e": "", // an MD5
+		"3jzfcijpj2z2a": "tid", "2222222222222": "", "zzzzzzzzzzzzz": "", "3jzfcijpj2z21": "",
+	} {
+		var r inspect.Reading
+		if ok, err := inspect.Foreign(text, &r); err != nil || ok != (want != "") || r.Name != want || ok && r.Time.IsZero() != timeless(want) {
+			t.Errorf("%s: %q, %v, %v", text, r.Name, ok, err)
+		}
+	}
+}
+
 func FuzzForeign(f *testing.F) {
+	f.Add("3jzfcijpj2z2a")
+	f.Add("b875d56120fd498d84525d5ffa879856")
 	f.Add("C232AB00-9414-11EC-B3C8-9F6BDECED846")
 	f.Add("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 	f.Add("507f1f77bcf86cd799439011")
 	f.Fuzz(func(t *testing.T, text string) {
 		var r inspect.Reading
 		if ok, err := inspect.Foreign(text, &r); ok && err == nil {
-			if line := r.AppendJSON(nil, []byte(text)); !bytes.Contains(line, []byte(r.Name)) || r.Time.IsZero() {
+			if line := r.AppendJSON(nil, []byte(text)); !bytes.Contains(line, []byte(r.Name)) || r.Time.IsZero() && !timeless(r.Name) {
 				t.Errorf("%q: %s", text, line)
 			}
 		}
@@ -54,7 +76,16 @@ func FuzzForeignTimes(f *testing.F) {
 			for ms := r.Time.UnixMilli(); len(want) < 10; ms >>= 5 {
 				want = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[ms&31:][:1] + want
 			}
+		case "tid":
+			const alphabet = "234567abcdefghijklmnopqrstuvwxyz"
+			digits = digits[:11] // the last two are the clock
+			for us := r.Time.UnixMicro(); len(want) < 11; us >>= 5 {
+				want = alphabet[us&31:][:1] + want
+			}
 		default:
+			if timeless(r.Name) {
+				return
+			}
 			t.Fatalf("%q is of layout %q", text, r.Name)
 		}
 		if !strings.EqualFold(digits, want) {

@@ -37,7 +37,7 @@ var habits = map[string]habit{
 	"sharded":        {since: date(2026), rare: 1, even: "seq"},
 	"discord":        {since: date(2015)},
 	"mastodon":       {since: date(2016), rare: 1, even: "seq"},
-	"leaf":           {since: date(2017), rare: 2},
+	"leaf":           {since: date(2014), rare: 1}, // bwmarrin/snowflake's too
 	"sonyflake":      {since: date(2014), rare: 1, even: "machine"},
 	"uidgenerator":   {since: date(2016), rare: 2},
 	"idgen":          {since: date(2015), rare: 3},
@@ -45,6 +45,15 @@ var habits = map[string]habit{
 	"sid-single":     {since: date(2019), rare: 3},
 	"shardingsphere": {since: date(2016), rare: 2},
 	"js53":           {since: date(2025), rare: 2},
+}
+
+// variants are layouts that systems use which have the bits of a preset and another epoch.
+var variants = []struct {
+	spec string
+	habit
+}{
+	// Instagram's, as the articles about it have it.
+	{"instagram;epoch=2011-01-01T00:00:00Z", habit{since: date(2011), rare: 2, even: "seq"}},
 }
 
 func date(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -74,18 +83,26 @@ type candidate struct {
 // use.
 type Guesser struct{ candidates []candidate }
 
-// NewGuesser returns a guesser for ids that were made by now, of all presets but some.
+// NewGuesser returns a guesser for ids that were made by now, of all presets but some, and of
+// layouts with the bits of a preset and another epoch that is in use.
 func NewGuesser(now time.Time, but ...firn.Layout) *Guesser {
 	g := new(Guesser)
-	for name, l := range firn.Presets() {
+	add := func(l firn.Layout, name string, h habit) {
 		if slices.Contains(but, l) {
-			continue
+			return
 		}
-		c := candidate{Decoder: NewDecoder(l), habit: habits[name]}
+		c := candidate{Decoder: NewDecoder(l), habit: h}
+		c.name = name
 		c.clock, _ = l.Field("time")
 		c.now, c.newest = l.Tick(now), l.Tick(now.Add(latest))
 		c.earliest = max(l.Tick(l.Epoch().Add(soonest)), l.Tick(c.since))
 		g.candidates = append(g.candidates, c)
+	}
+	for name, l := range firn.Presets() {
+		add(l, name, habits[name])
+	}
+	for _, v := range variants {
+		add(firn.MustLayout(v.spec), v.spec, v.habit)
 	}
 	return g
 }

@@ -3,7 +3,7 @@
 //
 // An id does not say which layout it is of. A [Decoder] reads ids in one; a [Guesser] says in
 // which of the known layouts an id makes sense, the most plausible first. [Foreign] reads
-// UUIDs, ULIDs and ObjectIds, which are known by their shape.
+// UUIDs, ULIDs, ObjectIds and TIDs, which are known by their shape.
 //
 // Nothing here asks a store, or a clock.
 package inspect
@@ -22,7 +22,7 @@ import (
 type Reading struct {
 	Name   string      // of the layout, or its spec; or of another form, such as uuidv7
 	Layout firn.Layout // zero: another form
-	Time   time.Time   // when its tick began, UTC
+	Time   time.Time   // when its tick began, UTC; zero: the id carries none
 	Tick   firn.Tick   // since the layout's epoch
 	Fields []Field     // besides the time, as the layout has them, high bits first
 
@@ -47,9 +47,9 @@ func (f Field) appendValue(dst []byte) []byte {
 }
 
 // TimeText is the time as RFC 3339 in UTC, as fine as a tick: with two digits where a tick is
-// 10 ms, unless the epoch has more. It is "" for a plain number.
+// 10 ms, unless the epoch has more. It is "" for what carries no time.
 func (r *Reading) TimeText() string {
-	if r.Name == "" {
+	if r.Time.IsZero() {
 		return ""
 	}
 	return string(r.appendTime(nil))
@@ -65,7 +65,11 @@ func (r *Reading) appendTime(dst []byte) []byte {
 // AppendText appends the time and the fields on one line:
 // 2026-11-20T12:00:00.000Z  worker=1 seq=7.
 func (r *Reading) AppendText(dst []byte) []byte {
-	dst = r.appendTime(dst)
+	if r.Time.IsZero() {
+		dst = append(dst, "no time"...)
+	} else {
+		dst = r.appendTime(dst)
+	}
 	for i, f := range r.Fields {
 		dst = append(dst, ' ')
 		if i == 0 {
@@ -77,13 +81,15 @@ func (r *Reading) AppendText(dst []byte) []byte {
 }
 
 // AppendJSON appends one object: id, which is the id as it was given, layout, time, unix_ms
-// and the other fields by their names; of a plain number, the id alone.
+// and the other fields by their names; of what carries no time, neither of these two.
 func (r *Reading) AppendJSON(dst, id []byte) []byte {
 	// Names and texts have no character that JSON would escape.
 	dst = append(append(append(dst, `{"id":"`...), id...), '"')
 	if r.Name != "" {
-		dst = append(append(append(dst, `,"layout":"`...), r.Name...), `","time":"`...)
-		dst = append(r.appendTime(dst), `","unix_ms":`...)
+		dst = append(append(append(dst, `,"layout":"`...), r.Name...), '"')
+	}
+	if !r.Time.IsZero() {
+		dst = append(r.appendTime(append(dst, `,"time":"`...)), `","unix_ms":`...)
 		dst = strconv.AppendInt(dst, r.Time.UnixMilli(), 10)
 	}
 	for _, f := range r.Fields {

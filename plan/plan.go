@@ -131,13 +131,13 @@ func (n Need) check() error {
 	}
 	switch {
 	case !(n.Rate > 0 && n.Rate <= MaxRate): // so that NaN is none
-		return outside(Rate, n.Rate, "there is more than 0 and at most %v", float64(MaxRate))
+		return outside(Rate, n.Rate, "it is above 0, and at most %v", float64(MaxRate))
 	case !(n.WorkerRate >= 0 && n.WorkerRate <= n.Rate):
 		return outside(WorkerRate, n.WorkerRate, "one worker makes at most what all make, %v", n.Rate)
 	case n.Workers < 1:
-		return outside(Workers, float64(n.Workers), "there is at least 1")
+		return outside(Workers, float64(n.Workers), "it is at least 1")
 	case !(n.Years > 0 && n.Years <= MaxYears):
-		return outside(Years, n.Years, "there is more than 0 and at most %d", MaxYears)
+		return outside(Years, n.Years, "it is above 0, and at most %d", MaxYears)
 	}
 	return nil
 }

@@ -31,8 +31,9 @@ Ids are arguments, or lines of standard input where there are none or "-". With
 --layout they are read in that layout, and without in that of the pool if firn.yaml
 has one pool. Else there is a line for every known layout in which the id makes
 sense, those of the pools first and then the most plausible: an id does not say
-which layout it is of, so take the first line as a guess. UUIDs of version 1, 6
-and 7, ULIDs and ObjectIds are known by their shape.
+which layout it is of, so take the first line as a guess. Ids of bwmarrin/snowflake
+have the bits and the epoch of Twitter's: leaf shows their node as one number. UUIDs,
+ULIDs, ObjectIds and TIDs of the AT Protocol are known by their shape.
 
 Ids in a public form are read in that of --as; or, where it is not given, in those
 of the series in firn.yaml, and else as base62, base64url and the like, as far as that
@@ -261,7 +262,7 @@ func (d *decoder) appendFields(text []byte, withLayout bool) {
 	}
 	if withLayout {
 		d.line = append(d.line, d.reading.Name...)
-		for n := len(d.reading.Name); n < layoutColumn; n++ {
+		for n := len(d.reading.Name); n < max(layoutColumn, len(d.reading.Name)+2); n++ { // a spec is longer
 			d.line = append(d.line, ' ')
 		}
 	}

@@ -119,6 +119,9 @@ func (p *findings) explain(f doctor.Finding) *ui.Failure {
 }
 
 func (p *findings) print(f doctor.Finding) {
+	if p.err != nil {
+		return // nobody reads it
+	}
 	p.all++
 	if f.State == doctor.Bad {
 		p.bad++
@@ -133,7 +136,7 @@ func (p *findings) print(f doctor.Finding) {
 		}
 		_, err = fmt.Fprintf(p.out, "%-4s  %s: %s\n", f.State, f.Check, text)
 	}
-	p.err = errors.Join(p.err, err)
+	p.err = err
 }
 
 // end says whether something bad was found.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
@@ -44,7 +45,7 @@ If nothing fits in 63 bits the hints are what would do, each by itself.`,
   firn plan --rate 100 --workers 4 --years 30 --above 1541815603606036480 --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			n, err := o.need()
+			n, err := o.need(cmd.Flags())
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ var planFlags = map[plan.Requirement]string{
 }
 
 // need is what the flags ask for.
-func (o *planOptions) need() (plan.Need, error) {
+func (o *planOptions) need(flags *pflag.FlagSet) (plan.Need, error) {
 	var pool config.LeaseOptions
 	if o.workers.text != "" {
 		if err := config.SetWorkers(&pool, o.workers.text); err != nil {
@@ -84,8 +85,8 @@ func (o *planOptions) need() (plan.Need, error) {
 		}
 	}
 	n := plan.Need{Rate: o.rate, WorkerRate: o.peak, Workers: pool.Workers.Last - pool.Workers.First + 1, Years: o.years}
-	if o.rate == 0 || o.workers.text == "" || o.years == 0 {
-		return n, ui.Bad("--rate, --workers and --years have to be said").Hint("firn plan --rate 20000 --workers 500 --years 50")
+	if !flags.Changed("rate") || o.workers.text == "" || !flags.Changed("years") {
+		return n, ui.Bad("--rate, --workers and --years are required").Hint("firn plan --rate 20000 --workers 500 --years 50")
 	}
 	if o.above != "" {
 		id, err := firn.ParseID(o.above)

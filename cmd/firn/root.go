@@ -141,7 +141,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			return ui.Bad("unknown flag -%s", name).Hint("%s --help", cmd.CommandPath())
 		}
 		f := ui.Bad("unknown flag --%s", name)
-		if best := nearest.Name(name, names); best != "" {
+		if best := nearest.Misspelled(name, names); best != "" {
 			f = f.Hint("is it --%s?", best)
 		}
 		return f.Hint("%s --help", cmd.CommandPath())

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,9 @@ bit of memory for each id of a generator at its ceiling, 5 bytes where it makes 
 millisecond or less, and 12 to 20 where it makes a few an hour. --minutes takes 300 more
 for each minute in which a generator made one.
 
-The exit code is 3 if an id repeats, if something is no id of the layout, or if there is no id. Ids that do
+The exit code is 3 if an id repeats, if something is no id of the layout, or if there is
+no id. A warning says so if the ids are probably of another layout: of a time to come, or
+all of the first day of its time. Ids that do
 not increase are counted, and no error: programs with several threads write them down
 in another order than they drew them.`,
 		Example: `  firn next -n 1000000 | firn verify
@@ -83,16 +86,53 @@ func (o *verification) run(cmd *cobra.Command, names []string) error {
 	if err := print(cmd.OutOrStdout(), r, places); err != nil {
 		return err
 	}
+	if text := doubt(r, time.Now()); text != "" {
+		ui.WarnHinting(cmd.ErrOrStderr(), []string{"to see which layouts an id makes sense in: firn decode ID; then: firn verify --layout LAYOUT"}, "%s", text)
+	}
+	return o.verdict(r)
+}
+
+// doubt says why the ids are probably of another layout; "" where nothing says so.
+func doubt(r *verify.Report, now time.Time) string {
+	var newest time.Time
+	for _, m := range r.Makers {
+		if m.To.After(newest) {
+			newest = m.To
+		}
+	}
+	const day = 24 * time.Hour // clocks differ
+	switch {
+	case r.IDs == 0:
+		return ""
+	case newest.After(now.Add(day)):
+		return fmt.Sprintf("read in layout %s, the newest id is of %s, which is to come: the ids are probably of another layout", layoutName(r.Layout), phrase.Instant(newest))
+	case newest.Sub(r.Layout.Epoch()) < day:
+		return fmt.Sprintf("read in layout %s, all ids are of the first day of its time, %s: they are plain numbers, or of another layout", layoutName(r.Layout), phrase.Instant(newest))
+	}
+	return ""
+}
+
+// verdict is the exit code.
+func (o *verification) verdict(r *verify.Report) error {
 	switch {
 	case r.Repeats > 0:
 		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s", phrase.Counted(r.Repeats, "id repeats", "ids repeat"))}
 	case r.Faults > 0:
-		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s no id of the layout", phrase.Counted(r.Faults, "line is", "lines are"))}
+		f := &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s no id of the layout", phrase.Counted(r.Faults, "line is", "lines are"))}
+		if o.format == formatLines && slices.ContainsFunc(r.Faulty, separated) {
+			return f.Hint("if this is a CSV, name the column of the ids: firn verify --column NAME")
+		}
+		return f
 	}
 	if r.IDs == 0 {
 		return (&ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("there was no id to verify")}).Hint("did what was to write the ids fail?")
 	}
 	return nil
+}
+
+// separated reports whether a line that is no id looks like one of a CSV.
+func separated(f verify.Fault) bool {
+	return strings.ContainsAny(f.Err.Error(), ";\t") || strings.Count(f.Err.Error(), ",") > 1
 }
 
 // check makes one of the flags, and takes the layout of the pool.
@@ -217,7 +257,7 @@ func (o *verification) find(cmd *cobra.Command, names []string, repeated []verif
 	}
 	for _, s := range repeated {
 		if places[s.ID] = nil; !again {
-			places[s.ID] = []string{s.At + " (and before; a file could be read again for that)"}
+			places[s.ID] = []string{s.At + " and before; to see both lines, give a file in place of standard input"}
 		}
 	}
 	if len(repeated) == 0 || !again {
