@@ -7,21 +7,26 @@ import (
 	"strings"
 )
 
-// Explain puts an error of PostgreSQL's driver on one line, after what to do about it. Where the
-// server says why, that is all that counts, and not how TLS was tried before.
+// Explain puts an error of PostgreSQL's driver on one line, after what to do about it.
 func Explain(err error) error {
-	text := oneLine(err)
+	text := Cause(err)
+	if advice := PostgreSQL(err); advice != "" {
+		text = fmt.Sprintf("%s (%s)", advice, text)
+	}
+	return &explained{text, err}
+}
+
+// Cause is the text of an error of PostgreSQL's driver on one line. Where the server says why, that is
+// all that counts, and not how TLS was tried before.
+func Cause(err error) string {
 	var said interface {
 		error
 		SQLState() string
 	}
 	if errors.As(err, &said) {
-		text = said.Error()
+		return said.Error()
 	}
-	if advice := PostgreSQL(err); advice != "" {
-		text = fmt.Sprintf("%s (%s)", advice, text)
-	}
-	return &explained{text, err}
+	return oneLine(err)
 }
 
 // oneLine is the text of an error that the driver wrote over several lines, on one.
@@ -31,7 +36,8 @@ func oneLine(err error) string {
 		return err.Error()
 	}
 	// With and without TLS an address is away for the same reason.
-	return strings.Join(slices.Compact(lines), " ")
+	why := slices.CompactFunc(lines[1:], func(a, b string) bool { return strings.Contains(a, b) })
+	return lines[0] + " " + strings.Join(why, "; ")
 }
 
 type explained struct {

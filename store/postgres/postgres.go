@@ -36,6 +36,7 @@ import (
 	"database/sql"
 	"sync/atomic"
 
+	"github.com/firn-id/firn/internal/trouble"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/internal/table"
 )
@@ -60,7 +61,7 @@ func New(db *sql.DB) *Store { return &Store{db: db, table: table.Table{DB: db, S
 var server = table.Server{
 	Name: "postgres", Write: write, Create: create, Begin: func(ctx context.Context, conn *sql.Conn) (table.Tx, error) { return begin(ctx, conn) },
 	Missing: missing, Hidden: hidden, Repeat: isolated, Refused: refused,
-	Advice: advise, Denied: denied,
+	Advice: advise, Denied: denied, Cause: trouble.Cause,
 }
 
 const (

@@ -30,5 +30,9 @@ func (t *Table) Explain(ctx context.Context, q Querier, err error) error {
 	if err == nil || advice.Done(err) {
 		return err
 	}
-	return &advice.Error{Where: t.Name, Advice: t.Advice(ctx, q, err), Err: err, Denied: t.Denied(err)}
+	e := &advice.Error{Where: t.Name, Advice: t.Advice(ctx, q, err), Err: err, Denied: t.Denied(err)}
+	if t.Cause != nil {
+		e.Cause = t.Cause(err)
+	}
+	return e
 }

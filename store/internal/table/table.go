@@ -56,6 +56,8 @@ type Server struct {
 	Advice func(ctx context.Context, q Querier, err error) string
 	// Denied says that the user lacks a right.
 	Denied func(error) bool
+	// Cause is the text of an error, where the driver's is not fit to be read. Nil: the driver's is.
+	Cause func(error) string
 }
 
 // A Table is the table firn_records of a server.
