@@ -219,7 +219,7 @@ func (p *Plan) Run(ctx context.Context) (r Result, err error) {
 			r.StartsAt = one.StartsAt
 		}
 	}
-	return r, nil
+	return r, record.MarkRecovered(ctx, p.store, time.Now())
 }
 
 // A Move is what [AcceptMove] has changed.

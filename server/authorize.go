@@ -10,6 +10,7 @@ func (s *Server) Enter(token string) (*Session, error) {
 	if x.named {
 		x.hash = HashToken(token)
 		if x.look().token == nil {
+			s.unknown.Add(1)
 			return nil, ErrToken
 		}
 	}

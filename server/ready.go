@@ -12,21 +12,45 @@ import (
 // Ready returns nil while every series can issue, and will for a while without its
 // store; else an error that names those that cannot, and says in words that everybody may
 // read what is wrong: [Details] has the causes, [Troubles] not even names. It turns before
-// ids end: see [State.Ready].
+// ids end: see [State.Ready]. A series that needs its store for each value makes the server
+// unready only where no series is ready: [Server.Lacking] names it where the server is ready.
 func (s *Server) Ready() error {
 	if s.stopping.Load() {
 		return ErrStopping
 	}
+	if all, ready := s.unready(); !ready {
+		return all.join()
+	}
+	return nil
+}
+
+// Lacking returns an error like that of Ready that names the series which are not ready although
+// the server is; nil where there is none.
+func (s *Server) Lacking() error {
+	if all, ready := s.unready(); ready {
+		return all.join()
+	}
+	return nil
+}
+
+// unready returns the series that are not ready, and whether the server is nevertheless.
+func (s *Server) unready() (all unready, ready bool) {
 	w := s.now.Load()
 	now := w.options.Now()
-	var all unready
+	serves, fails := false, false // a series is ready; one fails that others could take over
+	add := func(name string, one *Series) {
+		err := one.ready(now)
+		all.add(name, err)
+		serves = serves || err == nil
+		fails = fails || err != nil && !one.State().NeedsStore
+	}
 	if w.others.rest != nil { // all other names draw from the same
-		all.add("any name", w.others.rest.ready(now))
+		add("any name", w.others.rest)
 	}
 	for _, name := range w.names {
-		all.add("series "+name, w.series[name].ready(now))
+		add("series "+name, w.series[name])
 	}
-	return all.join()
+	return all, !fails && (serves || len(all.reasons) == 0)
 }
 
 // unready are reasons, and what is not ready for each of them: many series of one

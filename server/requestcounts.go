@@ -57,8 +57,9 @@ func bucket(d time.Duration) int {
 }
 
 // Counts returns what was asked so far.
-func (s *Series) Counts() Counts {
-	c := s.counts.Load()
+func (s *Series) Counts() Counts { return s.counts.Load().sum() }
+
+func (c *counts) sum() Counts {
 	out := Counts{
 		Requests: c.requests.Load(), Values: c.values.Load(), Errors: c.errors.Load(),
 		Took: time.Duration(c.took.Load()),

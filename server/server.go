@@ -93,6 +93,7 @@ type Server struct {
 	now      atomic.Pointer[world]
 	stopping atomic.Bool
 	refused  atomic.Uint64
+	unknown  atomic.Uint64 // tokens
 
 	replacing sync.Mutex // one Replace at a time
 }
@@ -161,6 +162,7 @@ func newWorld(o *Options, series []*Series, before *world) (*world, error) {
 	if w.tokens, err = checkTokens(w.options.Tokens); err != nil {
 		return nil, err
 	}
+	w.tokens = counted(w.tokens, before)
 	if w.others, err = newOthers(&w.options, before, w.series); err != nil {
 		return nil, err
 	}

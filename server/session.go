@@ -85,7 +85,7 @@ func (x *Session) Gather(ctx context.Context, series string, dst []Value, each [
 		if err != nil && x.replaced(ctx, v) {
 			asked, failed = 0, nil // it will be asked again, and is counted then
 		}
-		s.counts.Load().add(asked, len(dst)-before, time.Since(start), failed)
+		v.count(s, asked, len(dst)-before, time.Since(start), failed)
 		if err != nil {
 			return s.failed(series, err, &v.options)
 		}
@@ -114,12 +114,12 @@ func (x *Session) Reserve(ctx context.Context, series string, n int) (r firn.Ran
 		if err != nil {
 			r = firn.Range{}
 			if !x.replaced(ctx, v) {
-				s.counts.Load().add(1, 0, time.Since(start), err)
+				v.count(s, 1, 0, time.Since(start), err)
 			}
 			return s.failed(series, err, &v.options)
 		}
 		s.resumed(series, &v.options)
-		s.counts.Load().add(1, n, time.Since(start), nil)
+		v.count(s, 1, n, time.Since(start), nil)
 		return nil
 	})
 	return r, err

@@ -20,6 +20,8 @@ type State struct {
 	Durable *bool  `json:"durable,omitempty"`
 	Why     string `json:"why,omitempty"` // what was seen of the store
 
+	NeedsStore bool `json:"-"` // each value needs the store, so that nothing is in hand while it is away
+
 	StoreAway    bool      `json:"store_away"`             // the store does not answer
 	Exhausted    bool      `json:"exhausted"`              // the store has no number left: no other server could do better
 	TroubleSince time.Time `json:"trouble_since,omitzero"` // when the store went away, or since when nothing can be issued, as far as is known

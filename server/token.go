@@ -44,6 +44,8 @@ type Token struct {
 	Name   string           // for people
 	Hash   [32]byte         // HashToken of the secret
 	Rights map[string]Right // by series; those of "*" are for series that are not named
+
+	counts *counts // what was asked with it; of a server's
 }
 
 // HashToken returns the SHA-256 of a token. It is enough for a token that was drawn

@@ -294,6 +294,38 @@ func TestServeUsedUp(t *testing.T) {
 	screenshot(t, p, "used-up")
 }
 
+// A series whose numbers end within a day at the rate of now is no series of which all is well.
+func TestServeConsoleEndsSoon(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { few: { kind: sequence, max: 1000000 }, photo: { kind: flake } }\n")
+	s := serve(t, dir)
+	p := browser.Start(t, testserver.Chromium(t)).Open(t, "http://"+s.listen["http"]+"/")
+	p.Until(canIssue)
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	defer load.Wait()
+	defer stop()
+	c := s.redis("")
+	load.Go(func() {
+		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			c.Incr(ctx, "few")
+		}
+	})
+	p.Until("document.querySelector('#word').innerText === 'Used up soon'")
+	isTrue(t, p, "document.querySelector('#because').innerText.startsWith('few has ids for ')")
+	isTrue(t, p, "document.querySelector('#source-cards [data-level=warn] .tone').innerText.startsWith('used up in ')")
+	isTrue(t, p, "document.querySelectorAll('#source-cards [data-level=warn]').length === 1")
+	config := filepath.Join(dir, "firn.yaml")
+	if err := os.Remove(config); err != nil {
+		t.Fatal(err)
+	}
+	s.reload(notReloaded)
+	stop()
+	p.Until("document.querySelector('#client-cards [data-level=warn]')?.innerText.includes('is not there any more')")
+	screenshot(t, p, "ends-soon")
+}
+
 // Where there are tokens, the console shows nothing until it is given one that has
 // the right admin, and keeps it nowhere.
 func TestServeConsoleToken(t *testing.T) {
@@ -324,6 +356,8 @@ tokens:
 	p.Press("Enter")
 	p.Until(canIssue)
 	isTrue(t, p, "document.querySelector('#enter').hidden && !document.querySelector('#live').hidden")
+	p.Until("/ops.*request.*unknown tokens/s.test(document.querySelector('#client-cards').innerText)")
+	isTrue(t, p, "/resp.*0 connections.*http.*settings.*in force/s.test(document.querySelector('#client-cards').innerText)")
 	isTrue(t, p, "localStorage.length + sessionStorage.length === 0 && document.cookie === ''")
 	isTrue(t, p, "!location.href.includes('token') && document.querySelector('#token').value === ''")
 	focus(t, p, "#foot button")

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,7 +125,8 @@ func TestServeDumpPutBack(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		if series[0] == photoLine { // a pool's ids start later, and a server that is started then waits
-			s.reload(`the ids of pool \"main\" start at`)
+			s.signal(syscall.SIGHUP) // or by itself
+			s.until("the pool is opened", func() bool { return strings.Contains(s.log.String(), `the ids of pool \"main\" start at`) })
 			s.stop()
 			continue
 		}

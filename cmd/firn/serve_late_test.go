@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -149,8 +150,8 @@ func TestServeFindsAPoolCreatedInTwoSteps(t *testing.T) {
 	s.stop()
 }
 
-// A server whose store was recovered takes that up at SIGHUP: its counters count at once, its
-// answers say when ids start, and it issues them by itself from then on.
+// A server whose store was recovered takes that up by itself: its counters count as soon as they are
+// there, its answers say when ids start, and it issues them from then on.
 func TestServeTakesUpARecoveredStore(t *testing.T) {
 	dir := emptyHome(t)
 	path := filepath.Join(dir, "ids.db")
@@ -181,10 +182,17 @@ func TestServeTakesUpARecoveredStore(t *testing.T) {
 			t.Errorf("a hint of the log names no store: firn store recover%.60s", rest)
 		}
 	}
+	time.Sleep(3 * time.Second) // it looks for a recovery, and must not make the file anew
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Fatalf("the file is there again: %v", err)
+	}
 	mustAll(t, "store recover --lost --outage 5s --yes --store sqlite:"+path, "series create orders --kind sequence --first 100 --store sqlite:"+path)
-	s.reload(reloaded)
+	s.until("the store is used again", func() bool { return strings.Contains(s.log.String(), "the store was recovered, and is used again") })
 	if n, err := c.Incr(t.Context(), "orders").Result(); err != nil || n != 100 {
 		t.Errorf("INCR orders: %d, %v; want 100", n, err)
+	}
+	if _, text := s.get("/metrics"); !strings.Contains(text, "\nfirn_last_reload_successful 1\n") {
+		t.Error(text)
 	}
 	if _, text := s.do("POST", "/v1/series/photo/next", ""); !strings.Contains(text, "start at 20") || strings.Contains(text, "store recover") {
 		t.Errorf("before ids start: %s", text)

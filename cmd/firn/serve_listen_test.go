@@ -82,7 +82,7 @@ func TestServePortTaken(t *testing.T) {
 // are there go on.
 func TestServeConnections(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { photo: { kind: flake } }\nlimits: { connections: 3 }\n")
+	write(t, dir, "firn.yaml", "store: sqlite:ids.db\nseries: { photo: { kind: flake } }\nlimits: { connections: 3 }\nlisten: { admin: \"127.0.0.1:0\" }\n")
 	s := serve(t, dir)
 	for _, tt := range []struct{ listener, ask, answer string }{
 		{"resp", "INCR photo\r\n", ":"},
@@ -120,8 +120,30 @@ func TestServeConnections(t *testing.T) {
 			t.Errorf("%s: the first connection was dropped", tt.listener)
 		}
 		all[0].Close()
-		s.until("room again", func() bool { return answered(dial()) })
+		var last net.Conn
+		s.until("room again", func() bool { last = dial(); return answered(last) })
+		last.Close() // for /metrics
+		if tt.listener == "resp" {
+			garbage := all[1]
+			io.WriteString(garbage, "*none\r\n")
+			io.ReadAll(garbage)
+		}
 	}
+	s.listen["http"] = s.listen["admin"]
+	s.until("metrics count connections", func() bool {
+		_, text := s.get("/metrics")
+		for _, want := range []string{
+			"\nfirn_connections{listener=\"resp\"} 1\n", "\nfirn_connections_dropped_total{listener=\"resp\"} 1\n",
+			"\nfirn_connections_dropped_total{listener=\"http\"} 0\n", "\nfirn_connections{listener=\"http\"} 2\n",
+			"\nfirn_connections_refused_total{listener=\"admin\"} 0\n",
+		} {
+			if !strings.Contains(text, want) {
+				return false
+			}
+		}
+		return strings.Contains(text, "firn_connections_refused_total{listener=\"resp\"} ") && !strings.Contains(text, "firn_connections_refused_total{listener=\"resp\"} 0") &&
+			!strings.Contains(text, "firn_connections_refused_total{listener=\"http\"} 0")
+	})
 	s.stop()
 }
 

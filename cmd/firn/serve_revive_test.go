@@ -35,13 +35,27 @@ func TestServeRevivesWhatHeldNothing(t *testing.T) {
 	s.until("the layout differs", func() bool {
 		return strings.Contains(s.log.String(), "cannot be opened; SIGHUP tries again when that is mended")
 	})
+	if _, text := s.get("/metrics"); !strings.Contains(text, "\nfirn_last_reload_successful 1\n") {
+		t.Error(text)
+	}
 	config("layout: leaf, outage: 2m") // another lease that cannot be had either
 	s.reload(notReloaded)
+	s.until("the refused reload is a metric", func() bool {
+		_, text := s.get("/metrics")
+		return strings.Contains(text, "\nfirn_last_reload_successful 0\n")
+	})
+	if _, text := s.get("/console/state"); !strings.Contains(text, `"reload":{"at":"20`) || !strings.Contains(text, `"problem":"`) {
+		t.Error(text)
+	}
 	if strings.Contains(s.log.String(), "given back at a restart") {
 		t.Error(s.log)
 	}
 	config("layout: twitter")
 	s.reload(reloaded)
+	s.until("the reload is a metric", func() bool {
+		_, text := s.get("/metrics")
+		return strings.Contains(text, "\nfirn_last_reload_successful 1\n")
+	})
 	if code, text := s.do("POST", "/v1/series/photo/next", ""); code != http.StatusOK {
 		t.Errorf("%d %s", code, text)
 	}

@@ -130,6 +130,12 @@ func TestServeDocumentDegraded(t *testing.T) {
 	pg := testserver.Postgres(t)
 	dir := t.TempDir()
 	onPostgres(t, pg.URL(), dir, invoiceLine)
+	write(t, dir, "both.yaml", "store: "+pg.URL()+"\npools: { main: { outage: 5m } }\nseries: { photo: { kind: flake },\n  "+strings.TrimSuffix(invoiceLine, "\n")+" }\n")
+	both := serve(t, dir, "--config", "both.yaml")
+	both.until("a budget of minutes", func() bool {
+		_, text := both.get("/metrics")
+		return regexp.MustCompile(`(?m)^firn_lease_budget_seconds\{[^}]*\} 300$`).MatchString(text)
+	})
 	s := serve(t, dir)
 	s.until("ready", s.ready)
 	degraded := func() string {
@@ -144,6 +150,20 @@ func TestServeDocumentDegraded(t *testing.T) {
 	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "the store does not answer, and no number is left in hand") {
 		t.Errorf("%d %s", code, text)
 	}
+	both.until("only the document is not ready", func() bool {
+		code, text := both.get("/readyz")
+		if code != http.StatusOK {
+			t.Fatalf("%d %s", code, text)
+		}
+		return strings.HasPrefix(text, "ready, but for series invoice: the store does not answer, and no number is left in hand")
+	})
+	if code, text := both.do("POST", "/v1/series/photo/next", ""); code != http.StatusOK {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, _ := both.do("POST", "/v1/series/invoice/next", ""); code != http.StatusServiceUnavailable || !strings.Contains(both.log.String(), `"msg":"a series cannot issue"`) || strings.Contains(both.log.String(), `\n\t`) {
+		t.Errorf("%d\n%s", code, both.log)
+	}
+	both.stop()
 	if _, text := s.get("/v1/series/invoice"); !strings.Contains(text, `"store_away":true`) {
 		t.Error(text)
 	}

@@ -2,7 +2,10 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/firn-id/firn/store"
 )
@@ -28,4 +31,40 @@ func MarkLost(ctx context.Context, st store.Store) error {
 func MayHaveLost(ctx context.Context, st store.Store) (bool, error) {
 	rec, err := st.Get(ctx, KeyLost)
 	return err == nil && rec.Version != "", err
+}
+
+// lost is the record. An earlier firn reads only whether it is there.
+type lost struct {
+	V         int       `json:"v"`
+	Recovered time.Time `json:"recovered,omitzero"` // when a recovery had made all of the store safe
+}
+
+// MarkRecovered records that a recovery has just made all of a store safe that may have lost
+// something. It is the last thing that a recovery does.
+func MarkRecovered(ctx context.Context, st store.Store, at time.Time) error {
+	rec, err := st.Get(ctx, KeyLost)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(lost{1, at.UTC()})
+	if err != nil {
+		return err
+	}
+	if _, err = Write(ctx, st, KeyLost, data, store.Condition{Version: rec.Version}); errors.Is(err, store.ErrConflict) {
+		return nil // another recovery has just marked it
+	}
+	return err
+}
+
+// RecoveredAt returns when a store was last recovered; zero where it never was, or by an earlier firn.
+func RecoveredAt(ctx context.Context, st store.Store) (time.Time, error) {
+	rec, err := st.Get(ctx, KeyLost)
+	if err != nil || rec.Version == "" {
+		return time.Time{}, err
+	}
+	var l lost
+	if err := json.Unmarshal(rec.Value, &l); err != nil {
+		return time.Time{}, fmt.Errorf("record %s: %w", KeyLost, err)
+	}
+	return l.Recovered, nil
 }

@@ -93,6 +93,7 @@ var arrows = []rule{
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
 		"server", "server/*", "internal/beside", "internal/block", "internal/countername", "internal/record", "internal/nearest", "internal/phrase", "internal/whichstore",
+		"recovery", "store/sqlite",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},

@@ -43,6 +43,11 @@ type Options struct {
 	Names []string
 	// Version of the program, for people.
 	Version string
+
+	// Traffic says what the listeners of the process count, and Reloaded when its settings were
+	// last read again, or first, and what came of that. Nil: it is not shown.
+	Traffic  func() []server.Traffic
+	Reloaded func() (at time.Time, err error)
 }
 
 // A Worker is one of a pool, held or not.
@@ -68,6 +73,9 @@ type console struct {
 	roster  roster
 	sharded func() func(context.Context) (*Shards, error)
 	shards  news[*Shards]
+
+	traffic  func() []server.Traffic
+	reloaded func() (time.Time, error)
 }
 
 // Serves reports whether a path is one of the console's.
@@ -80,7 +88,7 @@ func Handler(srv *server.Server, o *Options) http.Handler {
 	}
 	every := cmp.Or(o.Every, 5*time.Second)
 	c := &console{
-		server: srv, version: o.Version, began: time.Now(), sharded: o.Shards,
+		server: srv, version: o.Version, began: time.Now(), sharded: o.Shards, traffic: o.Traffic, reloaded: o.Reloaded,
 		roster: roster{news[[]Worker]{ask: o.Workers, every: every}},
 	}
 	if c.sharded == nil {

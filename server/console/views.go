@@ -22,6 +22,7 @@ type picture struct {
 	Ready   bool         `json:"ready"`
 	Problem []string     `json:"problems"` // why it is not, or will not be
 	Refused uint64       `json:"refused"`
+	Front   frontView    `json:"front"`
 	Bounds  []float64    `json:"bounds"` // of the latencies, in seconds; the last has none
 	All     countsView   `json:"all"`
 	Series  []seriesView `json:"series"`
@@ -67,7 +68,7 @@ type storeView struct {
 func (c *console) state(*server.Session, *http.Request) (any, *refusal) {
 	p := picture{
 		Began: c.began.UnixMilli(), Up: time.Since(c.began).Seconds(), Version: c.version,
-		Problem: []string{}, Refused: c.server.Refused(), Shards: c.sharded() != nil,
+		Problem: []string{}, Refused: c.server.Refused(), Front: c.front(), Shards: c.sharded() != nil,
 		Series: []seriesView{}, Sources: []sourceView{}, Stores: []storeView{},
 	}
 	for i := range len(server.Counts{}.Latency) {

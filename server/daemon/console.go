@@ -16,7 +16,7 @@ import (
 // handler.
 func (f *front) withConsole(rest http.Handler) http.Handler {
 	page := console.Handler(f.server, &console.Options{
-		Version: f.version, Names: f.options.Hosts,
+		Version: f.version, Names: f.options.Hosts, Traffic: f.traffic, Reloaded: f.lastReload,
 		Workers: func(ctx context.Context) ([]console.Worker, error) { return f.supplies.Load().workers(ctx) },
 		Shards:  WatchShards(func() []topology.Server { return *f.sharded.Load() }),
 	})

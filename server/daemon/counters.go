@@ -278,7 +278,7 @@ func (o *service) listAgain(ctx context.Context) error {
 		return errUnlisted
 	}
 	o.refused = nil
-	err = o.reload(ctx, false)
+	err = o.reload(ctx, byItself)
 	if err != nil && !passes(err) {
 		o.refused = fresh
 	}

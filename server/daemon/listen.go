@@ -58,6 +58,8 @@ type front struct {
 	version  string
 	stats    resp.Stats
 	answers  httpapi.Stats
+	web      []*fewConnections // listeners of HTTP
+	reloaded *atomic.Pointer[reloading]
 
 	failed chan error // a listener has failed
 	stop   context.CancelFunc
@@ -68,13 +70,16 @@ type front struct {
 func (f *front) open(bound []boundListener) error {
 	ctx, stop := context.WithCancel(context.Background())
 	f.stop, f.failed = stop, make(chan error, len(bound))
-	for _, b := range bound {
-		serve, err := f.serve(b)
-		if err != nil {
+	all := make([]func(context.Context) error, len(bound))
+	for i, b := range bound {
+		var err error
+		if all[i], err = f.serve(b); err != nil {
 			return err
 		}
+	}
+	for i, b := range bound { // after all of them are known: see traffic
 		f.done.Go(func() {
-			if err := serve(ctx); err != nil && ctx.Err() == nil {
+			if err := all[i](ctx); err != nil && ctx.Err() == nil {
 				f.failed <- &ListenError{Listener: b.flag, At: b.at, Err: err, Running: true}
 			}
 		})
@@ -100,7 +105,9 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := httpapi.Listener(&fewConnections{Listener: b.Listener, most: int64(f.options.Connections), log: f.log})
+	few := &fewConnections{Listener: b.Listener, name: b.flag, most: int64(f.options.Connections), log: f.log}
+	f.web = append(f.web, few)
+	l := httpapi.Listener(few)
 	if secret {
 		l = tls.NewListener(l, f.keys.config("h2", "http/1.1"))
 	}
@@ -110,7 +117,7 @@ func (f *front) serve(b boundListener) (func(context.Context) error, error) {
 }
 
 func (f *front) handler(flag string) (http.Handler, error) {
-	o := &httpapi.Options{Foreign: f.options.Foreign, Version: f.version, NoMetrics: !f.options.Admin.Off(), Names: f.options.Hosts, Stats: &f.answers}
+	o := &httpapi.Options{Foreign: f.options.Foreign, Version: f.version, NoMetrics: !f.options.Admin.Off(), Names: f.options.Hosts, Stats: &f.answers, Traffic: f.traffic, Reloaded: f.lastReload}
 	handler := httpapi.Handler
 	if flag == "admin" {
 		handler = httpapi.Admin
@@ -152,10 +159,13 @@ func (f *front) close() {
 // many as there may be.
 type fewConnections struct {
 	net.Listener
+	name string
 	most int64
 	now  atomic.Int64
 	log  *slog.Logger
 	told time.Time // when that was logged; of Accept, which one goroutine calls
+
+	accepted, refused atomic.Uint64
 }
 
 func (l *fewConnections) Accept() (net.Conn, error) {
@@ -164,10 +174,12 @@ func (l *fewConnections) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		l.accepted.Add(1)
 		if l.now.Add(1) <= l.most {
 			return &countedConn{Conn: c, of: l}, nil
 		}
 		l.now.Add(-1)
+		l.refused.Add(1)
 		c.Close()
 		if now := time.Now(); now.Sub(l.told) > 10*time.Second {
 			l.told = now

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
@@ -17,15 +18,13 @@ import (
 
 // reload reads the settings again and serves what they say. On an error nothing has
 // changed.
-func (o *service) reload(ctx context.Context, told bool) error {
+func (o *service) reload(ctx context.Context, why reason) error {
 	next, keys, err := o.planAgain()
 	if err != nil {
 		return err
 	}
 	// After all that needs no store: what is refused leaves no trace.
-	if told {
-		o.stores.renew()
-	}
+	o.stores.renew(why.mended)
 	if err := o.addCounters(ctx, next); err != nil {
 		return o.plan.leaves(next.others, err)
 	}
@@ -36,7 +35,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 		return err
 	}
 	next.inherit(o.plan)
-	now, fresh := o.supplies.enough(next, o.log, told)
+	now, fresh := o.supplies.enough(next, o.log, why.mended)
 	gone := o.supplies.without(now)
 	for _, s := range fresh {
 		s.existing = !o.plan.mayCreate(s.drawing)
@@ -45,7 +44,7 @@ func (o *service) reload(ctx context.Context, told bool) error {
 	if err != nil {
 		return err
 	}
-	err = o.beginFresh(ctx, next, append(o.joined(next, now), fresh...))
+	err = o.beginFresh(ctx, why, next, append(o.joined(next, now), fresh...))
 	var options *server.Options
 	var series []*server.Series
 	if err == nil {
@@ -116,8 +115,8 @@ func (o *service) joined(next *plan, now supplies) []*supply {
 // beginFresh begins supplies for a reload, or asks those that are there whether they give. Counters that it may create come last, and documents
 // before sequences, as a document can be refused by its texts: a reload that is refused leaves no
 // counter behind.
-func (o *service) beginFresh(ctx context.Context, next *plan, fresh []*supply) error {
-	begin := func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, next, s)) }
+func (o *service) beginFresh(ctx context.Context, why reason, next *plan, fresh []*supply) error {
+	begin := func(s *supply) error { return o.plan.leaves(s.drawing, o.again(ctx, why, next, s)) }
 	var documents, sequences []*supply
 	creates := make(map[*supply]*atomic.Bool)
 	for _, s := range fresh {
@@ -196,11 +195,16 @@ func (o *service) planAgain() (*plan, *keyring, error) {
 // again opens a supply for a reload, or returns why one that is there gives nothing now. One of settings that the server has already replaces one
 // that has ended, so nothing is lost while the new one waits for the time when ids start. Nor is
 // it where no series that is to draw from a new one gives anything now.
-func (o *service) again(ctx context.Context, next *plan, s *supply) error {
+func (o *service) again(ctx context.Context, why reason, next *plan, s *supply) error {
 	switch had := o.supplies[s.key]; {
 	case had == s:
 		return s.idle()
 	case had != nil:
+		if why.looks && s.drawing.Kind == config.Document {
+			if err := s.drawing.look(ctx, o.stores); err != nil {
+				return err
+			}
+		}
 		return s.renew(ctx, o.stores, o.openedLate)
 	case !o.gives(next, s):
 		return s.await(ctx, o.stores, o.openedLate)
@@ -288,12 +292,18 @@ func (o *service) toldCounters(before []*outlet) {
 
 // came logs what came of a reload: one that a signal asked for, or one that found counters beside those
 // that were served before.
-func (o *service) came(err error, signalled bool, before []*outlet) {
+func (o *service) came(err error, why reason, before []*outlet) {
+	if !errors.Is(err, errUnlisted) && !errors.Is(err, errNewer) && !errors.Is(err, errUnmended) {
+		o.reloaded.Store(&reloading{time.Now(), err})
+	}
 	switch {
 	case errors.Is(err, errUnlisted):
 	case errors.Is(err, errNewer):
 		o.log.Info("the wait has ended, and everything is as it was; the settings are read again")
-	case err == nil && !signalled:
+	case errors.Is(err, errUnmended):
+	case err == nil && why.looks:
+		o.log.Info("the store was recovered, and is used again", "series", len(o.plan.series))
+	case err == nil && !why.signalled:
 		o.toldCounters(before)
 	default:
 		o.told(err)

@@ -25,13 +25,15 @@ type service struct {
 	keys   keyring
 	stores *sharedStores
 	supplies
-	shown   atomic.Pointer[supplies]          // those of now, for the console
-	sharded atomic.Pointer[[]topology.Server] // the same, of servers with shards
-	late    chan struct{}                     // a supply was opened after the start
-	server  *server.Server
-	relist  chan struct{} // of one: a counter was created since they were listed
-	newer   chan struct{} // closed when SIGHUP has come again while a reload is under way
+	shown    atomic.Pointer[supplies]          // those of now, for the console
+	sharded  atomic.Pointer[[]topology.Server] // the same, of servers with shards
+	late     chan struct{}                     // a supply was opened after the start
+	server   *server.Server
+	relist   chan struct{}             // of one: a counter was created since they were listed
+	reloaded atomic.Pointer[reloading] // what came of reading the settings last
+	newer    chan struct{}             // closed when SIGHUP has come again while a reload is under way
 
+	unmended string        // why a recovered store could not be used, as it was logged; of mend
 	refused  []string      // counters of the store that could not be opened; of listAgain
 	listTook time.Duration // the last list, whether it was had or not
 }
@@ -56,7 +58,8 @@ func Run(ctx context.Context, cfg *config.Config, o *Options) error {
 	if err != nil {
 		return err
 	}
-	f := &front{options: &s.plan.options, server: s.server, keys: &s.keys, log: s.log, version: s.options.Version, supplies: &s.shown, sharded: &s.sharded}
+	s.reloaded.Store(&reloading{at: time.Now()})
+	f := &front{reloaded: &s.reloaded, options: &s.plan.options, server: s.server, keys: &s.keys, log: s.log, version: s.options.Version, supplies: &s.shown, sharded: &s.sharded}
 	if err = f.open(bound); err == nil {
 		err = s.announce(bound)
 	}
@@ -117,7 +120,7 @@ func (o *service) begin(ctx context.Context) (bound []boundListener, err error) 
 		}
 		return nil, err
 	}
-	now, fresh := supplies{}.enough(o.plan, o.log, true)
+	now, fresh := supplies{}.enough(o.plan, o.log, bySignal.mended)
 	o.supplies = now
 	o.shown.Store(&now)
 	o.sharded.Store(&o.plan.sharded)
@@ -175,8 +178,10 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 	beats := o.notify.beats()
 	listing := time.NewTimer(mostPause)
 	defer listing.Stop()
+	mending := time.NewTicker(mostPause)
+	defer mending.Stop()
 	var reloading chan error // nil: no reload is under way
-	var signalled bool       // somebody asked for it
+	var because reason       // for which it is under way
 	var next bool            // somebody has asked for another one
 	var before []*outlet     // what was served before it
 	defer func() {
@@ -184,21 +189,21 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 			<-reloading
 		}
 	}()
-	reload := func(by bool, how func() error) {
-		signalled, next, before, o.newer, reloading = by, false, o.plan.series, make(chan struct{}), make(chan error, 1)
+	reload := func(why reason, how func() error) {
+		because, next, before, o.newer, reloading = why, false, o.plan.series, make(chan struct{}), make(chan error, 1)
 		go func() { reloading <- how() }()
 	}
 	hungUp := func() {
 		o.notify.reloading()
-		reload(true, func() error { return o.reload(asked, true) })
+		reload(bySignal, func() error { return o.reload(asked, bySignal) })
 	}
 	for {
-		again, late, relist, unlisted := hangUp, o.late, o.relist, listing.C
+		again, late, relist, unlisted, mended := hangUp, o.late, o.relist, listing.C, mending.C
 		if next {
 			again = nil
 		}
 		if reloading != nil {
-			late, relist, unlisted = nil, nil, nil // one at a time
+			late, relist, unlisted, mended = nil, nil, nil, nil // one at a time
 		} else if o.plan.names == nil && o.plan.allHeard() {
 			unlisted = nil
 		}
@@ -219,16 +224,20 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 			next = true
 			close(o.newer)
 		case <-relist:
-			reload(false, func() error { return o.reload(asked, false) })
+			reload(byItself, func() error { return o.reload(asked, byItself) })
 		case <-unlisted:
-			reload(false, func() error { return o.listAgain(asked) })
+			reload(byItself, func() error { return o.listAgain(asked) })
+		case <-mended:
+			if ended := o.stores.ended(); len(ended) > 0 {
+				reload(byRecovery(nil), func() error { return o.mend(asked, ended) })
+			}
 		case err := <-reloading:
 			reloading = nil
 			listing.Reset(o.listPause())
-			o.came(err, signalled, before)
+			o.came(err, because, before)
 			if next {
 				hungUp()
-			} else if !errors.Is(err, errUnlisted) {
+			} else if !errors.Is(err, errUnlisted) && !errors.Is(err, errUnmended) {
 				o.notify.ready(o.status())
 			}
 		}

@@ -17,14 +17,14 @@ type supplies map[string]*supply
 // enough returns the supplies of a plan: those there are, and new ones that are not
 // open yet. With anew, one that has ended for good is replaced: somebody says that its store
 // is mended.
-func (all supplies) enough(p *plan, log *slog.Logger, anew bool) (now supplies, fresh []*supply) {
+func (all supplies) enough(p *plan, log *slog.Logger, anew func(url string) bool) (now supplies, fresh []*supply) {
 	now = supplies{}
 	for _, d := range p.drawings() {
 		key := d.Key()
 		if now[key] != nil {
 			continue
 		}
-		if s := all[key]; s != nil && (!anew || s.final() == nil) {
+		if s := all[key]; s != nil && (s.final() == nil || !every(d.URLs, anew)) {
 			now[key] = s
 			continue
 		}

@@ -45,6 +45,7 @@ type sharedStore struct {
 	first   atomic.Pointer[string] // what the store said of itself first; nil: nothing yet
 	lossy   atomic.Bool            // it can forget, as last heard
 	err     atomic.Pointer[error]  // why it gives nothing any more; nil: it does
+	endedAt atomic.Int64           // when it ended, in nanoseconds since 1970
 	joining sync.Mutex             // guards members
 	members map[*member]bool
 }
@@ -75,12 +76,12 @@ func (x *sharedStores) started() {
 	x.made = nil
 }
 
-// renew has stores opened anew that give nothing any more. Somebody has said that they are
+// renew has those stores opened anew that give nothing any more. Somebody has said that they are
 // mended.
-func (x *sharedStores) renew() {
+func (x *sharedStores) renew(mended func(url string) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	maps.DeleteFunc(x.byURL, func(_ string, s *sharedStore) bool { return s.ended() != nil })
+	maps.DeleteFunc(x.byURL, func(url string, s *sharedStore) bool { return s.ended() != nil && mended(url) })
 }
 
 // enter returns the store of a URL, open. Who has entered leaves.
@@ -150,10 +151,11 @@ func (s *sharedStore) ended() error {
 
 // end has nothing given any more of what the store granted.
 func (s *sharedStore) end(err error) {
+	s.endedAt.CompareAndSwap(0, time.Now().UnixNano())
 	if !s.err.CompareAndSwap(nil, &err) {
 		return
 	}
-	s.log.Error("nothing is given any more of what this store granted; SIGHUP tries again when that is mended", "store", fromurl.Redact(whichstore.Text(s.url)), "err", err, "hint", advice(s.advise, Problem{Store: whichstore.Text(s.url), Err: err}))
+	s.log.Error("nothing is given any more of what this store granted, until the store is recovered, or SIGHUP says that it is mended", "store", fromurl.Redact(whichstore.Text(s.url)), "err", err, "hint", advice(s.advise, Problem{Store: whichstore.Text(s.url), Err: err}))
 	for _, m := range s.joined() {
 		if m.abandon != nil {
 			m.abandon(err)
@@ -250,7 +252,7 @@ func newPulse(s *sharedStore) *pulse {
 	st := s.watched()
 	var done sync.WaitGroup
 	done.Go(func() {
-		every(ctx, pulseEvery, func() {
+		again(ctx, pulseEvery, func() {
 			asked, cancel := context.WithTimeout(ctx, pulseWait)
 			_, err := st.Durability(asked)
 			cancel()
@@ -260,7 +262,7 @@ func newPulse(s *sharedStore) *pulse {
 		})
 	})
 	done.Go(func() {
-		every(ctx, lookEvery, func() {
+		again(ctx, lookEvery, func() {
 			for _, m := range s.joined() {
 				s.heed(m.kind, m.final())
 			}
@@ -270,8 +272,8 @@ func newPulse(s *sharedStore) *pulse {
 	return p
 }
 
-// every does something again and again, with a pause before each time, until ctx is done.
-func every(ctx context.Context, pause time.Duration, do func()) {
+// again does something again and again, with a pause before each time, until ctx is done.
+func again(ctx context.Context, pause time.Duration, do func()) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -122,7 +122,7 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err, StartsAt: startOf(err)}
+	st := server.State{Kind: d.Kind, Store: d.storeText(), NeedsStore: d.Kind == config.Document, Err: err, StartsAt: startOf(err)}
 	if now == nil {
 		st.TroubleSince = s.began
 	}

@@ -13,13 +13,19 @@ func (*api) healthy(w http.ResponseWriter, _ *http.Request) *problem {
 	return nil
 }
 
-// ready says whether work may be sent here. It says no before ids end. What kind of trouble
-// it is, everybody is told; which series and why, those who have the right admin, where
-// there are tokens.
+// ready says whether work may be sent here. It says no before ids end, and which series is not
+// ready where the others are. What kind of trouble it is, everybody is told; which series and why,
+// those who have the right admin, where there are tokens.
 func (a *api) ready(w http.ResponseWriter, r *http.Request) *problem {
 	err := a.server.Ready()
 	if err == nil {
-		send(w, textType, []byte("ready\n"))
+		text := "ready\n"
+		if err = a.server.Lacking(); err != nil && a.admin(r) == nil {
+			text = "ready, but for " + server.Details(err) + "\n"
+		} else if err != nil {
+			text = "ready, but " + server.Troubles(err) + "\n"
+		}
+		send(w, textType, []byte(text))
 		return nil
 	}
 	p := notReady.problem("%s", server.Details(err)).hint("%s", server.Cures(err))

@@ -79,6 +79,41 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
+// A document that fails makes only itself unready while another series works: /readyz names it. It
+// makes a server of documents alone unready.
+func TestReadyButForADocument(t *testing.T) {
+	down := errors.New("connection refused")
+	bad := &server.Source{State: func() server.State {
+		return server.State{Kind: "document", NeedsStore: true, StoreAway: true, Err: down, Counter: &server.Counter{}}
+	}}
+	document := func(name string) *server.Series {
+		return server.Numbers(name, failing{}, &server.SeriesOptions{Source: bad})
+	}
+	mixed := newServer(t, &server.Options{Tokens: tokens}, document("invoice"), flake(t, memory.New(), "photo", nil))
+	h := handler(t, mixed, nil)
+	for want, headers := range map[string][]string{
+		"ready, but for series invoice: the store does not answer, and no number is left in hand; numbers resume when it answers: connection refused\n": bearer(admin),
+		"ready, but at least one series is not ready: the store does not answer, and no number is left in hand; numbers resume when it answers\n":       nil,
+	} {
+		if got := call(h, "GET", "/readyz", headers...); got.status != 200 || string(got.body) != want {
+			t.Errorf("%s, want 200 %s", got, want)
+		}
+	}
+	all := scrape(t, h, bearer(admin)...)
+	if value(t, all, "firn_ready", "") != 1 || value(t, all, "firn_series_ready", "invoice") != 0 || value(t, all, "firn_series_ready", "photo") != 1 {
+		t.Errorf("%v %v", all["firn_ready"], all["firn_series_ready"])
+	}
+	for _, s := range []*server.Server{
+		newServer(t, nil, document("invoice"), document("receipt")),
+		newServer(t, nil, document("invoice"), photo(t), ended(t, "ended")),
+	} {
+		got := call(handler(t, s, nil), "GET", "/readyz")
+		if got.status != 503 || !strings.Contains(string(got.body), "series invoice") {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
 // Why a server is not ready is for those who have the right admin.
 func TestReadySaysWhy(t *testing.T) {
 	s := newServer(t, &server.Options{Tokens: tokens}, ended(t, "ended"), flake(t, memory.New(), "photo", nil))

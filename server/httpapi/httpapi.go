@@ -41,6 +41,11 @@ type Options struct {
 	// Stats counts, if not nil, for the /metrics of all handlers that share it. Nil:
 	// each has its own answers alone.
 	Stats *Stats
+
+	// Traffic says what the listeners of the process count, and Reloaded when its settings were
+	// last read again, or first, and what came of that; both for /metrics. Nil: there is no metric of it.
+	Traffic  func() []server.Traffic
+	Reloaded func() (at time.Time, err error)
 }
 
 // Limits of [NewServer].
@@ -116,7 +121,7 @@ func Handler(srv *server.Server, o *Options) (http.Handler, error) {
 		return nil, err
 	}
 	if !options.NoMetrics {
-		all = append(all, metricsRoute(a.newMetrics(options.Version)))
+		all = append(all, metricsRoute(a.newMetrics(&options)))
 	}
 	if a.document, err = document(all); err != nil {
 		return nil, err
@@ -132,7 +137,7 @@ func Admin(srv *server.Server, o *Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.mux(append(slices.Clone(healthRoutes), metricsRoute(a.newMetrics(options.Version)))), nil
+	return a.mux(append(slices.Clone(healthRoutes), metricsRoute(a.newMetrics(&options)))), nil
 }
 
 func (o *Options) orDefaults() Options {

@@ -17,12 +17,12 @@ const scrapes = 4
 
 // newMetrics returns what serves /metrics. Each answer is made from what the server
 // says then; nothing is kept between two of them but which series have a name.
-func (a *api) newMetrics(version string) http.Handler {
+func (a *api) newMetrics(o *Options) http.Handler {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(version), answers{a.stats},
-		&seriesMetrics{a.server},
+		buildInfo(o.Version), answers{a.stats},
+		&seriesMetrics{a.server}, &processMetrics{a.server, o.Traffic, o.Reloaded},
 	)
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes})
 }

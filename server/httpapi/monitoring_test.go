@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/server"
+	"github.com/firn-id/firn/server/httpapi"
 )
 
 const monitoring = "../../docs/monitoring"
@@ -65,10 +69,21 @@ func expressions(t testing.TB) []string {
 	return all
 }
 
+// everything is what a program that has listeners says of them.
+var everything = &httpapi.Options{
+	Traffic: func() []server.Traffic {
+		return []server.Traffic{{Listener: "resp", Open: 3, Accepted: 9, Refused: 2, Dropped: 1}, {Listener: "http"}}
+	},
+	Reloaded: func() (time.Time, error) { return time.Unix(1_800_000_000, 0), errors.New("a fault") },
+}
+
 // Every metric that the documentation, the dashboard and the alert rules name is one
 // that there is, and every one of firn's is explained.
 func TestMetricsAreDocumented(t *testing.T) {
-	there := scrape(t, handler(t, newServer(t, nil, photo(t), orders(t, "orders", nil)), nil))
+	there := scrape(t, handler(t, newServer(t, nil, photo(t), orders(t, "orders", nil)), everything))
+	shop := server.Token{Name: "shop", Hash: server.HashToken("s"), Rights: map[string]server.Right{"*": server.Admin}}
+	guarded := newServer(t, &server.Options{Tokens: []server.Token{shop}}, photo(t))
+	maps.Copy(there, scrape(t, handler(t, guarded, everything), "Authorization", "Bearer s"))
 	explained := map[string]bool{}
 	for _, path := range []string{"alerts.yml", "alerts_test.yml", "dashboard.json", "../monitoring.md"} {
 		found := metricName.FindAllString(readDoc(t, path), -1)
@@ -134,7 +149,7 @@ func TestPromtool(t *testing.T) {
 		}
 	}
 	check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
-	check.Stdin = strings.NewReader(string(call(handler(t, newServer(t, nil, photo(t), orders(t, "orders", nil)), nil), "GET", "/metrics").body))
+	check.Stdin = strings.NewReader(string(call(handler(t, newServer(t, nil, photo(t), orders(t, "orders", nil)), everything), "GET", "/metrics").body))
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}

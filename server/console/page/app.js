@@ -1,6 +1,7 @@
 // The page asks the server once a second while somebody looks at it, and draws.
 
 import * as cards from './cards.js';
+import { clientCards } from './clients.js';
 import { decoder } from './decode.js';
 import { element, level, list, say, show } from './elements.js';
 import { History } from './history.js';
@@ -104,6 +105,7 @@ function draw() {
   cards.sourceCards(picture);
   workerTable(picture.roster);
   cards.storeCards(picture.stores);
+  clientCards(picture);
   say($('version'), picture.version ?? '');
   foot();
 }
@@ -131,18 +133,25 @@ function status(now) {
   const away = now.sources.filter((s) => s.state.store_away && cards.left(s) !== null);
   const left = away.length > 0 ? Math.min(...away.map(cards.left)) : null;
   const problems = [...new Set([...now.problems, ...(now.ready ? now.sources.map((s) => s.problem).filter(Boolean) : [])])];
+  const soon = now.sources.filter((s) => cards.endsIn(s) !== null);
   const dead = now.sources.filter((s) => cards.usedUp(s) || (!s.ready && !cards.goesOn(s))).length;
   const cannot = dead < levels.length ? 'Some series cannot issue' : 'Cannot issue';
   if (!now.ready) {
     const word = dead > 0 ? cannot : levels.includes('bad') ? 'Ids end soon' : 'Not ready';
     const end = away.filter(cards.goesOn).map(cards.left);
     tell('bad', word, (end.length > 0 ? `${dead === 0 ? 'They' : 'Others'} end in ${words.span(Math.min(...end))} unless the store comes back. ` : '') + '/readyz says no.', problems);
+  } else if (dead > now.sources.filter(cards.usedUp).length) {
+    tell('bad', cannot, 'They need their store for each number. /readyz says yes for the others.', problems);
   } else if (dead > 0) {
     tell('bad', cannot, 'All their numbers are given out. /readyz says yes: another server could do no better.', problems);
+  } else if (soon.length > 0 && !now.sources.some((s) => s.problem || s.state.store_away)) {
+    tell('warn', 'Used up soon', soon.map((s) => `${s.name} has ids for ${words.span(cards.endsIn(s))} at this rate.`).join(' '), []);
   } else if (levels.includes('warn') && !now.sources.some((s) => s.state.store_away)) {
     tell('warn', 'Numbers run out', 'There are no more than what is reserved.', problems);
   } else if (levels.includes('warn')) {
     tell('warn', 'Issuing without the store', left === null ? 'Ids go on for now.' : `Ids go on for ${words.span(left)} unless it comes back before.`, problems);
+  } else if (now.front.reload?.problem) {
+    tell('warn', 'Reload refused', 'The server goes by the settings of before.', [now.front.reload.problem]);
   } else if (now.sources.length === 0) {
     tell('ok', 'Ready', 'No series was asked for yet; the first request makes one.', []);
   } else {

@@ -12,8 +12,16 @@ export const left = (s) => s.state.left_seconds ?? null;
 // could do better.
 export const usedUp = (s) => s.state.exhausted && !s.state.counter?.reserved;
 
+// endsIn is in how many seconds the layout of a source, or at this rate its numbers, are used up;
+// null where that is more than a day, or not known.
+export function endsIn(s) {
+  const { at, used_up_at } = s.state;
+  const left = (Date.parse(used_up_at) - Date.parse(at)) / 1000; // both by the server's clock
+  return left < 86400 ? Math.max(left, 0) : null;
+}
+
 // sourceLevel is how bad it is with a source.
-export const sourceLevel = (s) => (s.ready && !usedUp(s) ? (s.state.store_away || s.problem ? 'warn' : 'ok') : 'bad');
+export const sourceLevel = (s) => (s.ready && !usedUp(s) ? (s.state.store_away || s.problem || endsIn(s) !== null ? 'warn' : 'ok') : 'bad');
 
 // goesOn reports whether a source gives something for a while without its store.
 export const goesOn = (s) => left(s) >= 1;
@@ -35,7 +43,7 @@ export function sourceCards(picture) {
     level(card, sourceLevel(s));
     say(title.children[0], (lease ? 'pool ' : '') + s.name);
     say(title.children[1], kind + (s.series > 1 ? ', ' + words.plural(s.series, 'series', 'series') : ''));
-    say(title.children[2], usedUp(s) ? 'used up' : s.ready ? (store_away ? 'store away' : 'can issue') : goesOn(s) ? 'ends soon' : 'cannot issue');
+    say(title.children[2], usedUp(s) ? 'used up' : s.ready ? (store_away ? 'store away' : endsIn(s) !== null ? 'used up in ' + words.span(endsIn(s)) : 'can issue') : goesOn(s) ? 'ends soon' : 'cannot issue');
     show(problem, Boolean(s.problem));
     say(problem, s.problem ?? '');
     const share = Math.min((left(s) ?? 0) / (budget_seconds || 1), 1);

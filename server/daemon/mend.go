@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/whichstore"
+	"github.com/firn-id/firn/recovery"
+	"github.com/firn-id/firn/store/sqlite"
+)
+
+// A store that has forgotten something, or is a copy, gives nothing any more. Nothing but a recovery
+// makes it safe: a backup that is put back looks sound. The server reads the mark with which a recovery
+// ends, and uses the store again once it is of after the loss.
+
+// A reason is why the settings are read again.
+type reason struct {
+	signalled bool                  // somebody has asked for it, and vouches for the stores
+	mended    func(url string) bool // stores that gave nothing any more are opened anew
+	looks     bool                  // nobody vouches: a counter has to have given something
+}
+
+var (
+	bySignal = reason{signalled: true, mended: func(string) bool { return true }}
+	byItself = reason{mended: func(string) bool { return false }}
+)
+
+// byRecovery is for stores that were recovered.
+func byRecovery(urls []string) reason {
+	return reason{mended: func(url string) bool { return slices.Contains(urls, url) }, looks: true}
+}
+
+// every reports whether all of them are.
+func every(all []string, is func(string) bool) bool {
+	return !slices.ContainsFunc(all, func(one string) bool { return !is(one) })
+}
+
+// ended returns the stores that give nothing any more, and since when.
+func (x *sharedStores) ended() map[string]time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := map[string]time.Time{}
+	for url, s := range x.byURL {
+		if s.ended() != nil {
+			all[url] = time.Unix(0, s.endedAt.Load())
+		}
+	}
+	return all
+}
+
+// errUnmended says that no store that had ended is used again.
+var errUnmended = errors.New("no store was recovered")
+
+// mend reloads if stores that had ended were recovered since.
+func (o *service) mend(ctx context.Context, ended map[string]time.Time) error {
+	var urls []string
+	for url, since := range ended {
+		asked, cancel := context.WithTimeout(ctx, listPatience)
+		if recoveredSince(asked, url, since) {
+			urls = append(urls, url)
+		}
+		cancel()
+	}
+	if len(urls) == 0 {
+		return errUnmended
+	}
+	err := o.reload(ctx, byRecovery(urls))
+	switch {
+	case err == nil:
+		o.unmended = ""
+	case err.Error() == o.unmended:
+		return errUnmended // it was logged
+	default:
+		o.unmended = err.Error()
+	}
+	return err
+}
+
+// recoveredSince reports whether a store says that it was recovered after a time. A file is opened only
+// where the hidden file beside it says that it is the store's: somebody may be copying it there.
+func recoveredSince(ctx context.Context, url string, since time.Time) bool {
+	if path, ok := whichstore.File(url); ok {
+		if files, err := sqlite.Inspect(path); err != nil || files.Database == nil || files.Sidecar == nil {
+			return false
+		}
+	} else {
+		since = since.Add(recovery.ClockError) // it may have run on another host
+	}
+	st, err := open.Store(ctx, url, nil)
+	if err != nil {
+		return false
+	}
+	defer st.Close()
+	at, err := record.RecoveredAt(ctx, st)
+	return err == nil && at.After(since)
+}
