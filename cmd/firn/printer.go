@@ -119,7 +119,7 @@ type textLine struct {
 	Count  int64  `json:"count,string"`
 	ID     int64  `json:"id,string,omitempty"` // of digits only
 	Form   string `json:"form,omitempty"`      // that Text is in
-	Series string `json:"series,omitempty"`    // where there is a form
+	Series string `json:"series,omitempty"`    // where there is a form, or it was read
 }
 
 func (s *textSource) appendLine(dst []byte, i int) (_ []byte, err error) {

@@ -105,7 +105,25 @@ tokens:
 	if code, text := s.do("POST", "/v1/series/bill/next", "guest"); code != 200 || strings.Contains(text, `"ids"`) || !strings.Contains(text, `"form":"hashids"`) {
 		t.Errorf("who may not decode is told %d %s", code, text)
 	}
+	serveDecodes(t, s, given.Values[0], given.IDs[0])
 	if n, err := s.redis("shop").Incr(t.Context(), "bill").Result(); err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE") {
 		t.Errorf("INCR: %d, %v", n, err)
+	}
+}
+
+// serveDecodes reads a text back that the server gave, over HTTP and over RESP.
+func serveDecodes(t *testing.T, s *served, text, id string) {
+	t.Helper()
+	want := fmt.Sprintf(`{"readings":[{"text":%q,"kind":"document","period":%q,"count":"1","id":%q,"form":"hashids","series":"bill"}]}`, text, id[:8], id)
+	if code, got := s.do("GET", "/v1/decode/"+text, "shop"); code != 200 || strings.TrimSpace(got) != want {
+		t.Errorf("%d %s, want %s", code, got, want)
+	}
+	if code, got := s.do("GET", "/v1/decode/"+text, "guest"); code != 403 {
+		t.Errorf("who may not decode is told %d %s", code, got)
+	}
+	got, err := s.redis("shop").Do(t.Context(), "FIRN.DECODE", text).Result()
+	want = fmt.Sprintf("[map[count:1 form:hashids id:%s kind:document period:%s series:bill text:%s]]", id, id[:8], text)
+	if err != nil || fmt.Sprint(got) != want {
+		t.Errorf("FIRN.DECODE: %v, %v; want %s", got, err, want)
 	}
 }
