@@ -13,7 +13,7 @@ import (
 // A Number is one text of a series, and what it was made of.
 type Number struct {
 	Text   string
-	Period string  // the date in it; "" where the pattern has none
+	Period string  // the digits of the date and the hour in it; "" where the pattern has none
 	Count  int64   // in its period, or in the series where there are none
 	ID     firn.ID // the text as a number, where the pattern is digits only; else 0
 }
@@ -28,7 +28,7 @@ func (p *Pattern) AppendText(dst []byte, period string, count int64) []byte {
 		case q.width > 0:
 			dst = appendPadded(dst, count, q.width)
 		case q.date != nil:
-			dst = append(dst, period...)
+			dst = q.date.append(dst, period)
 		case q.check != nil:
 			dst = appendPadded(dst, int64(q.check.of(dst[start:])), q.check.width)
 		default:
@@ -108,10 +108,11 @@ func (p *Pattern) parse(text string) (s Number, wrong *part, err error) {
 			}
 			s.Count = count
 		case q.date != nil:
-			if !q.date.Exists(piece) {
-				return bad(at, q, "%q is no date {%s}", piece, q.date.Name)
+			digits, ok := q.date.digits(piece)
+			if !ok {
+				return bad(at, q, "%q is no date {%s}", piece, q.date.text)
 			}
-			s.Period = piece
+			s.Period += digits
 		case q.check != nil:
 			if want := appendPadded(nil, int64(q.check.of([]byte(text[:at]))), q.check.width); !bytes.Equal(want, []byte(piece)) {
 				wrong, wrongAt = q, at // unless something else is
