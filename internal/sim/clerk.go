@@ -178,7 +178,7 @@ type task struct {
 // begin runs work until it waits, and then afterwards.
 func (t *task) begin(work, then func()) {
 	t.then = then
-	t.code.begin(work)
+	t.code.begin(t.w.threads, work)
 	t.tasks = append(t.tasks, t)
 	t.resume()
 }

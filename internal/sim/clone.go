@@ -46,7 +46,7 @@ type cloning struct {
 // clone clones one of those that hold a worker, once.
 func (w *world) clone() {
 	i := slices.IndexFunc(w.procs, func(p *process) bool {
-		return p.alive && !p.paused && !p.wish && p.holder.gen != nil && p.holder.loop.next != nil
+		return p.alive && !p.paused && !p.wish && p.holder.gen != nil && p.holder.loop.lives()
 	})
 	if w.cloning.done || i < 0 {
 		return
@@ -78,7 +78,7 @@ func (w *world) clone() {
 func (c *holder) awake(h *holder) {
 	w := c.w
 	asks := h.asks
-	c.loop.begin(func() { driver.Run(c.p, c) })
+	c.loop.begin(w.threads, func() { driver.Run(c.p, c) })
 	c.resume()
 	*c.gen = *h.gen
 	c.gen.h, c.gen.life = c, c.life

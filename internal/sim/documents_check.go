@@ -16,10 +16,15 @@ import (
 // papers is what a checker knows of documents.
 type papers struct {
 	w       *world
-	texts   map[string]string // by whom each was given out
+	texts   map[string]giver // by whom each was given out
 	periods map[string]*period
 	spans   map[store.Version]*span
 }
+
+// A giver is one run of a process.
+type giver struct{ id, life int }
+
+func (g giver) String() string { return fmt.Sprintf("p%d, run %d", g.id, g.life) }
 
 // A period is the counter of one.
 type period struct {
@@ -39,7 +44,7 @@ type span struct {
 }
 
 func newPapers(w *world) papers {
-	return papers{w, map[string]string{}, map[string]*period{}, map[store.Version]*span{}}
+	return papers{w, map[string]giver{}, map[string]*period{}, map[store.Version]*span{}}
 }
 
 func (c *papers) period(name string) *period {
@@ -174,7 +179,7 @@ func (c *papers) issued(k *clerk, name string, count int64) {
 	w := c.w
 	w.total.Texts++
 	text := string(w.paper().pattern.AppendText(nil, name, count))
-	by := fmt.Sprintf("p%d, run %d", k.id, k.life)
+	by := giver{k.id, k.life}
 	if w.trace != nil {
 		w.logf("p%d gives out %s", k.id, text)
 	}

@@ -236,7 +236,7 @@ func (d *drawer) quit() {
 // ended ends a drawer that closes, once each lane has ended.
 func (d *drawer) ended() {
 	for _, l := range d.lanes {
-		if l.loop.next != nil {
+		if l.loop.lives() {
 			return
 		}
 	}

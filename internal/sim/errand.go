@@ -43,7 +43,7 @@ func (w *world) do(e *errand, work func(context.Context, store.Store) error, the
 	e.w, e.life, e.then, e.clock = w, e.by.life, then, w.withinSkew()
 	// One who finds that the store's clock is not the host's sets the wrong one first.
 	ctx := record.WithClock(context.Background(), func() time.Time { return e.heard.Add(e.clock) })
-	e.code.begin(func() { e.err = work(ctx, remote{e}) })
+	e.code.begin(w.threads, func() { e.err = work(ctx, remote{e}) })
 	w.errands = append(w.errands, e)
 	e.step()
 }

@@ -116,7 +116,7 @@ func (h *holder) start(seen term.View) {
 		}
 	}
 	h.tape = tape{began: *h.p}
-	h.loop.begin(func() { driver.Run(h.p, h) })
+	h.loop.begin(h.w.threads, func() { driver.Run(h.p, h) })
 	h.resume()
 }
 
@@ -196,7 +196,7 @@ func (h *holder) answerTo(request int) func(term.Event) {
 			return
 		}
 		h.soon(life, func() {
-			if request != h.request || h.loop.next == nil {
+			if request != h.request || !h.loop.lives() {
 				return
 			}
 			h.request++
@@ -308,13 +308,13 @@ func (h *holder) ended() {
 // nudge is what a caller does that finds the grant used up.
 func (h *holder) nudge() {
 	s := &h.p.Term
-	if h.loop.next == nil || h.nudged || s.Degraded() || s.Err != nil && s.Phase != term.Lost {
+	if !h.loop.lives() || h.nudged || s.Degraded() || s.Err != nil && s.Phase != term.Lost {
 		return
 	}
 	h.nudged = true
 	h.after(0, func() {
 		h.nudged = false
-		if h.loop.next != nil {
+		if h.loop.lives() {
 			h.signal.Nudged = true
 			h.resume()
 		}
@@ -323,7 +323,7 @@ func (h *holder) nudge() {
 
 // quit closes the lease. That it does not take much longer than a request is a promise.
 func (h *holder) quit() {
-	if h.loop.next == nil {
+	if !h.loop.lives() {
 		h.finish()
 		return
 	}

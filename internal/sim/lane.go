@@ -32,7 +32,7 @@ type lane struct {
 
 // start runs the loop, once the lane is open.
 func (l *lane) start() {
-	l.loop.begin(func() {
+	l.loop.begin(l.w.threads, func() {
 		if l.open() {
 			kept := l.of.Run()
 			l.w.logf("p%d: counter: closed: %v", l.id, kept)
@@ -58,7 +58,7 @@ func (l *lane) stand() {
 func (l *lane) later(d time.Duration, do func()) {
 	turn := l.loop.turn
 	l.after(d, func() {
-		if turn == l.loop.turn && l.loop.next != nil {
+		if turn == l.loop.turn && l.loop.lives() {
 			do()
 			l.resume()
 		}
@@ -207,7 +207,7 @@ func (l *lane) Wake() {
 
 // cut breaks off what is under way: the series is closed.
 func (l *lane) cut() {
-	if l.loop.next == nil || l.resting {
+	if !l.loop.lives() || l.resting {
 		return
 	}
 	l.later(l.grace, func() {

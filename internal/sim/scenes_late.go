@@ -24,7 +24,7 @@ func (w *world) await(most time.Duration, so func() bool) bool {
 
 // asksFor returns whether a process has sent a request of that purpose to the store.
 func (h *holder) asksFor(p term.Purpose) func() bool {
-	return func() bool { return h.loop.next != nil && h.p.Doing.For == p }
+	return func() bool { return h.loop.lives() && h.p.Doing.For == p }
 }
 
 // reaches returns whether a process has come to that phase.

@@ -88,6 +88,8 @@ func simulate(ctx context.Context, first uint64, n int, of source, done *atomic.
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			var own Total
+			var spare threads
+			defer spare.end()
 			for ctx.Err() == nil {
 				k := next.Add(1) - 1
 				seed := first + k
@@ -95,6 +97,7 @@ func simulate(ctx context.Context, first uint64, n int, of source, done *atomic.
 					break
 				}
 				w := newWorld(seed, of)
+				w.threads = &spare
 				f := w.run()
 				w.total.Schedules, w.total.Lasted = 1, w.now
 				own.add(&w.total)

@@ -18,9 +18,10 @@ type world struct {
 	setup
 	rng *rand.Rand
 
-	origin time.Time     // true time when the schedule begins
-	now    time.Duration // true time since
-	queue  queue
+	origin  time.Time     // true time when the schedule begins
+	now     time.Duration // true time since
+	queue   queue
+	threads *threads
 
 	store *memory
 	hosts []*host
@@ -53,7 +54,7 @@ type world struct {
 
 // newWorld makes the world of a seed.
 func newWorld(seed uint64, of source) *world {
-	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x6669726e))}
+	w := &world{seed: seed, threads: new(threads), rng: rand.New(rand.NewPCG(seed, 0x6669726e))}
 	w.setup = of(seed, w.rng)
 	w.ends, w.ids = w.lasts, map[string]string{"founded": "founded"}
 	newPools(w)
