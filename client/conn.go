@@ -237,7 +237,7 @@ func (c *conn) id() (id firn.ID, err error) {
 	}
 	line, ended := bytes.CutSuffix(text, []byte("\r\n"))
 	if !ended || id.UnmarshalText(line) != nil || id == 0 {
-		return 0, c.strange("%q is no id; a series with a public form or of documents is for other clients", line)
+		return 0, c.strange("%q is no id; a series whose public form or documents are no numbers, or begin with zeros, is for other clients", line)
 	}
 	c.in.Discard(len(text))
 	return id, nil

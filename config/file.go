@@ -46,6 +46,9 @@ type Written struct {
 // Across reports whether the series is a sequence over several stores.
 func (w *Written) Across() bool { return w.stores != nil }
 
+// Pattern is the pattern of a document; "" of any other series.
+func (w *Written) Pattern() string { return w.options.Document.Pattern }
+
 // An Entry is a key or a value as it stands in the file; zero: it does not.
 type Entry struct {
 	Text string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/public/hashids"
 	"github.com/firn-id/firn/public/sqids"
@@ -58,6 +59,19 @@ var FormKinds = append(encodingKinds(),
 		},
 	},
 )
+
+// checkForm returns why a series cannot have a public form; nil if it can. Every form writes all
+// numbers that an int64 has room for, and no pattern of digits only gives another.
+func (o *CounterOptions) checkForm(kind string, f *Form) error {
+	if kind != Document || f == nil {
+		return nil
+	}
+	p, err := document.ParsePattern(o.Document.Pattern)
+	if err == nil && !p.IsNumeric() {
+		err = fmt.Errorf("a public form is of a number, and the texts of %s are none; those of a pattern of digits only are, such as {yyyyMMdd}{6}", p)
+	}
+	return err
+}
 
 func encodingKinds() []formKind {
 	var all []formKind

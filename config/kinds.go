@@ -116,6 +116,8 @@ func keysOf(kind string) []string {
 		names = append(names, "pool", "shard", "public", "answers")
 	case Sequence:
 		names = append(names, "stores", "public", "answers")
+	case Document:
+		names = append(names, "public", "answers")
 	}
 	for _, k := range CounterKeys {
 		if k.Of(kind) {

@@ -175,7 +175,8 @@ func (r *reader) wholeOptions(s *Written, what string) {
 		r.fault(s.Name.At, "%s has no pattern, such as INV-{yyyyMMdd}-{6}", what)
 		return
 	}
-	for _, f := range s.options.check(s.Name.Text, s.Kind.Text) {
+	faults := s.options.check(s.Name.Text, s.Kind.Text)
+	for _, f := range faults {
 		at := s.Name.At
 		if said := s.keys[f.option]; said.At.Line != 0 {
 			at = said.At
@@ -185,5 +186,8 @@ func (r *reader) wholeOptions(s *Written, what string) {
 			continue
 		}
 		r.fault(at, "%s: %s", what, f.text)
+	}
+	if err := s.options.checkForm(s.Kind.Text, s.Public); err != nil && len(faults) == 0 {
+		r.fault(s.publicAt, "%s.public: %s", what, err)
 	}
 }

@@ -69,8 +69,8 @@ func (c *Config) Chosen(name string, there *Counter) (*Series, error) {
 	if s.Form, err = c.Form(name); err != nil {
 		return nil, err
 	}
-	if s.Form != nil && s.Kind == Document {
-		return nil, faulty("a public form is of an id, and the series %s gives texts: it is a document", name)
+	if err := s.Options.checkForm(s.Kind, s.Form); err != nil {
+		return nil, faulty("series %s: %w", name, err)
 	}
 	return s, nil
 }

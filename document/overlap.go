@@ -88,9 +88,7 @@ func (p *Pattern) places(zeros bool) []place {
 		case q.width > 0:
 			all = append(all, place{least: '0', most: '9', again: true})
 		case q.date != nil:
-			for _, c := range []byte(q.date.Most) {
-				all = append(all, place{least: '0', most: c})
-			}
+			all = append(all, q.date.places()...)
 		case q.check != nil:
 			all = append(all, slices.Repeat([]place{{least: '0', most: '9'}}, q.check.width)...)
 		default:

@@ -17,7 +17,7 @@ import (
 type Pattern struct {
 	text  string
 	parts []part
-	date  *dated.Form // nil: none
+	date  *dated.Form // of the date and the hour together; nil: none
 	max   int64       // count at most
 	ints  bool        // every text is digits only
 }
@@ -25,7 +25,7 @@ type Pattern struct {
 // A part is a piece of a pattern. It is a literal where nothing else is set.
 type part struct {
 	literal string
-	date    *dated.Form
+	date    *datePart
 	width   int  // of a counter, in digits; 0: it is none
 	grows   bool // it has width digits at least, and not exactly
 	check   *checkForm
@@ -42,8 +42,10 @@ const (
 //
 //	{6}        the counter, with 6 digits, 1 to 18; what has no room in them is an [*EndError]
 //	{6+}       the counter, with 6 digits or as many more as it takes; {1+} is without zeros in front
-//	{yyyyMMdd} {yyyyMM} {yyyy} {yyDDD}
-//	           the date; DDD is the day of the year, 001 to 366
+//	{yyyyMMdd} {yyMMdd} {yyyyMM} {yyMM} {yyyy} {yyDDD}
+//	           the date; DDD is the day of the year, 001 to 366. Between two units may stand one of
+//	           - / . _ and a space: {yyyy-MM-dd}
+//	{HH}       behind a date with a day: the hour, 00 to 23; {yyyyMMddHH} has both
 //	{luhn}     a check digit by Luhn, of all digits before it
 //	{mod97}    two check digits by ISO 7064 MOD 97-10, of all digits and letters (A is 10) before them
 //
@@ -103,10 +105,8 @@ func unprintable(s string) int {
 
 // parsePart reads what stands between braces.
 func parsePart(s string) (p part, reason string) {
-	for i := range dated.Forms {
-		if dated.Forms[i].Name == s {
-			return part{date: &dated.Forms[i]}, ""
-		}
+	if d := parseDate(s); d != nil && s != "" {
+		return part{date: d}, ""
 	}
 	for i := range checkForms {
 		if checkForms[i].name == s {
@@ -119,7 +119,7 @@ func parsePart(s string) (p part, reason string) {
 		if digits != "" && strings.Trim(digits, "0123456789") == "" {
 			return p, fmt.Sprintf("a counter has 1 to %d digits, not %s", maxDigits, digits)
 		}
-		return p, fmt.Sprintf("{%s} is nothing: a counter is {6} or {1+}, a date {yyyyMMdd}, {yyyyMM}, {yyyy} or {yyDDD}, a check {luhn} or {mod97}", s)
+		return p, fmt.Sprintf("{%s} is nothing: a counter is {6} or {1+}, a date such as {yyyyMMdd}, {yyMMdd}, {yyyy-MM-dd}, {yyyyMM}, {yyyy} or {yyDDD}, an hour {HH}, a check {luhn} or {mod97}", s)
 	}
 	if n < 1 || n > maxDigits {
 		return p, fmt.Sprintf("a counter has 1 to %d digits, not %d", maxDigits, n)
@@ -137,8 +137,6 @@ func (p *Pattern) place(one part) string {
 	switch {
 	case one.width > 0 && counted:
 		return "there is a counter already"
-	case one.date != nil && p.date != nil:
-		return "there is a date already"
 	case one.check != nil && checked:
 		return "there is a check already"
 	case one.check != nil && !counted:
@@ -147,7 +145,7 @@ func (p *Pattern) place(one part) string {
 		return "a check comes after the date"
 	}
 	if one.date != nil {
-		p.date = one.date
+		return p.placeDate(one.date)
 	}
 	return ""
 }
@@ -166,7 +164,7 @@ func (p *Pattern) limit() string {
 			continue
 		}
 		others += q.length()
-		p.ints = p.ints && strings.Trim(q.literal, "0123456789") == ""
+		p.ints = p.ints && strings.Trim(q.literal, "0123456789") == "" && (q.date == nil || q.date.text == q.date.units)
 	}
 	if counter.width == 0 {
 		return "a pattern has a counter, such as {6} or {1+}"
@@ -196,7 +194,7 @@ func (p *Pattern) limit() string {
 // 2005 would be 500112 of 2050.
 func (p *Pattern) zeroFirst() bool {
 	first := p.parts[0]
-	return first.width == 0 && (first.date != nil && first.date.Name == "yyDDD" || strings.HasPrefix(first.literal, "0"))
+	return first.width == 0 && (first.date != nil && !strings.HasPrefix(first.date.units, "yyyy") || strings.HasPrefix(first.literal, "0"))
 }
 
 // fits reports whether the greatest text is at most the greatest int64.
@@ -230,7 +228,7 @@ func (q *part) length() int {
 	case q.width > 0:
 		return q.width
 	case q.date != nil:
-		return len(q.date.Name)
+		return len(q.date.text)
 	case q.check != nil:
 		return q.check.width
 	}
@@ -290,7 +288,7 @@ func (p *Pattern) stripped() string {
 		case q.width > 0:
 			b.WriteString("{n}")
 		case q.date != nil:
-			b.WriteString("{" + q.date.Name + "}")
+			b.WriteString("{" + q.date.text + "}")
 		case q.check != nil:
 			b.WriteString("{" + q.check.name + "}")
 		default:

@@ -36,6 +36,16 @@ func TestTexts(t *testing.T) {
 		{"{yyyyMM}/{1+}", "202611", 12345, "202611/12345", 0},
 		{"{4}/{yyyy}", "2026", 7, "0007/2026", 0},
 		{"K{yyDDD}.{3+}.A", "26324", 1000, "K26324.1000.A", 0},
+		{"{yyMMdd}{6}", "261120", 42, "261120000042", 261120000042},
+		{"{yyMMdd}{6}", "051120", 42, "051120000042", 51120000042},
+		{"B{yyyy-MM-dd}/{4}", "20261120", 42, "B2026-11-20/0042", 0},
+		{"{yy/MM}.{1+}", "2611", 42, "26/11.42", 0},
+		{"{yyMMdd}{HH}{4}", "26112013", 42, "261120130042", 261120130042},
+		{"{yyyyMMddHH}{4}", "2026112023", 42, "20261120230042", 20261120230042},
+		{"{yyyy-MM-dd}T{HH}#{4}", "2026112000", 42, "2026-11-20T00#0042", 0},
+		{"{yyyy-MM-dd HH}#{4}", "2026112000", 42, "2026-11-20 00#0042", 0},
+		{"{yyMMdd}{1+}-{HH}", "26112009", 42, "26112042-09", 0},
+		{"K{yyDDD}{HH}{2}", "2632409", 42, "K263240942", 0},
 		{"{1+}", "", 1, "1", 1},
 		{"{1+}", "", 999_999_999_999_999_999, "999999999999999999", 999_999_999_999_999_999},
 		{"{6}", "", 42, "000042", 42},
@@ -90,6 +100,21 @@ func TestPatternErrors(t *testing.T) {
 		"{6}{luhn}{yyyy}":         `column 10: a check comes after the date`,
 		"{6}{luhn}{mod97}":        `column 10: there is a check already`,
 		"{yyyymmdd}{6}":           `{yyyymmdd} is nothing`,
+		"{HH}{6}":                 `column 1: {HH} comes behind a date: without one the texts of an hour would come up again each day`,
+		"{HH}{yyMMdd}{6}":         `column 1: {HH} comes behind a date`,
+		"{yyyyMM}{HH}{6}":         `column 9: {HH} comes once, behind a date with a day and no hour, and that is {yyyyMM}: else the texts of an hour would come up again`,
+		"{yyMMddHH}{HH}{6}":       `column 11: {HH} comes once`,
+		"{yyMMdd}{HH}{HH}{6}":     `column 13: {HH} comes once`,
+		"{yyMMdd}{HH}{yyyy}{6}":   `column 13: there is a date already`,
+		"{MMdd}{6}":               `column 1: a date begins with the year, yyyy or yy: without it the texts of {MMdd} would come up again`,
+		"{dd/MM/yyyy}{6}":         `a date begins with the year`,
+		"{yyyydd}{6}":             `{yyyydd} is no date: behind the year come MM, MMdd, MMddHH or DDD`,
+		"{yyyyMMddHHmm}{6}":       `{yyyyMMddHHmm} is nothing`,
+		"{yyyy--MM}{6}":           `{yyyy--MM} is nothing`,
+		"{-yyyy}{6}":              `{-yyyy} is nothing`,
+		"{yyyy-}{6}":              `{yyyy-} is nothing`,
+		"{yyyyMMddHH}{9}":         `this could pass`,
+		"{yyMMdd}{6}{luhn}{HH}":   `column 18: a check comes after the date`,
 		"A{6":                     `column 2: a brace that has no other`,
 		"A}6":                     `column 2: a brace that has no other`,
 		"A{{6}}":                  `column 2: a brace that has no other`,
@@ -161,7 +186,7 @@ func TestMax(t *testing.T) {
 func anyPattern(t *rapid.T) *Pattern {
 	literal := rapid.StringOfN(rapid.RuneFrom([]rune("120A-")), 0, 3, -1)
 	counter := fmt.Sprintf("{%d%s}", rapid.IntRange(1, 4).Draw(t, "width"), rapid.SampledFrom([]string{"", "+"}).Draw(t, "grows"))
-	date := rapid.SampledFrom([]string{"", "{yyyyMMdd}", "{yyyyMM}", "{yyyy}", "{yyDDD}"}).Draw(t, "date")
+	date := rapid.SampledFrom([]string{"", "{yyyyMMdd}", "{yyyyMM}", "{yyyy}", "{yyDDD}", "{yyMMdd}", "{yyyy-MM-dd}", "{yy.MM}", "{yyyyMMddHH}", "{yyMMdd}{HH}", "{yyDDD}-{HH}"}).Draw(t, "date")
 	check := rapid.SampledFrom([]string{"", "", "{luhn}", "{mod97}"}).Draw(t, "check")
 	a, b := date, counter
 	if rapid.Bool().Draw(t, "counter first") {
@@ -179,6 +204,7 @@ func anyPattern(t *rapid.T) *Pattern {
 func anySerial(t *rapid.T, p *Pattern) (string, int64) {
 	r := dated.Rules{Date: p.date, Zone: time.UTC}
 	day := time.Date(2000+rapid.IntRange(0, 60).Draw(t, "year"), 1, rapid.IntRange(1, 366).Draw(t, "day"), 0, 0, 0, 0, time.UTC)
+	day = day.Add(time.Duration(rapid.IntRange(0, 23).Draw(t, "hour")) * time.Hour)
 	return r.Period(day), rapid.Int64Range(1, min(p.max, 99_999)).Draw(t, "count")
 }
 
@@ -270,6 +296,10 @@ func TestWidthOfNumbers(t *testing.T) {
 		safe bool
 	}{
 		{"{yyDDD}{6}", "{yyDDD}{7}", false},
+		{"{yyMMdd}{6}", "{yyMMdd}{7}", false},
+		{"{yyyyMMddHH}{4}", "{yyyyMMddHH}{5}", true},
+		{"{yyMMdd}{HH}-{4}", "{yyMMddHH}-{4}", false},
+		{"{yyyy-MM-dd}{4}", "{yyyyMMdd}{4}", false},
 		{"{yyDDD}{6}", "{yyDDD}{6}", true},
 		{"{yyDDD}-{6}", "{yyDDD}-{7}", true},
 		{"0{6}", "0{7}", false},
@@ -283,8 +313,9 @@ func TestWidthOfNumbers(t *testing.T) {
 }
 
 func FuzzPattern(f *testing.F) {
-	for _, s := range []string{"INV-{yyyyMMdd}-{6}", "{yyDDD}{6}{luhn}x", "{1+}", "a{{", "№{3+}{mod97}"} {
+	for _, s := range []string{"INV-{yyyyMMdd}-{6}", "{yyDDD}{6}{luhn}x", "{1+}", "a{{", "№{3+}{mod97}", "{yyyy-MM-dd}T{HH}#{4}"} {
 		f.Add(s, "INV-20261120-000042")
+		f.Add(s, "2026-11-20T00#0042")
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {
 		p, err := ParsePattern(pattern)

@@ -172,9 +172,9 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 	}
 	r.today, r.Through, r.Max = rules.Period(now), rules.Through(now), rules.Max
 	def = def.Recovered(r.By, r.Through, noMark, store.Durability{})
-	// Half a day is less than any period, so none is passed over, and no zone is further behind
+	// The step is less than any period, so none is passed over, and no zone is further behind
 	// the first than 26 hours.
-	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += 12 * time.Hour {
+	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += rules.Shortest() {
 		period := rules.Period(now.Add(ahead))
 		if period > r.Through {
 			break

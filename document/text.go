@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 // A Number is one text of a series, and what it was made of.
 type Number struct {
 	Text   string
-	Period string  // the date in it; "" where the pattern has none
+	Period string  // the digits of the date and the hour in it; "" where the pattern has none
 	Count  int64   // in its period, or in the series where there are none
 	ID     firn.ID // the text as a number, where the pattern is digits only; else 0
 }
@@ -27,7 +28,7 @@ func (p *Pattern) AppendText(dst []byte, period string, count int64) []byte {
 		case q.width > 0:
 			dst = appendPadded(dst, count, q.width)
 		case q.date != nil:
-			dst = append(dst, period...)
+			dst = q.date.append(dst, period)
 		case q.check != nil:
 			dst = appendPadded(dst, int64(q.check.of(dst[start:])), q.check.width)
 		default:
@@ -65,56 +66,69 @@ func asID(text string) firn.ID {
 // Parse reads a text of the pattern: its length, its date, its count and its
 // check digits must be right. The error is a [*firn.SyntaxError].
 func (p *Pattern) Parse(text string) (Number, error) {
-	s := Number{Text: text}
-	bad := func(at int, format string, args ...any) (Number, error) {
-		return Number{}, &firn.SyntaxError{Kind: "document", Text: text, Offset: min(at, len(text)), Reason: fmt.Sprintf(format, args...)}
+	n, _, err := p.parse(text)
+	return n, err
+}
+
+// Claims reports whether a text was meant to be one of the pattern, be it right or not: it is
+// right but for its check digits, or it begins with the letters that all texts of the pattern begin with.
+func (p *Pattern) Claims(text string) bool {
+	_, wrong, err := p.parse(text)
+	first := &p.parts[0]
+	return err == nil || wrong != nil && wrong.check != nil ||
+		strings.Trim(first.literal, "0123456789") != "" && strings.HasPrefix(text, first.literal)
+}
+
+// parse is Parse, and returns the part that is wrong; nil: none, or the length is.
+func (p *Pattern) parse(text string) (s Number, wrong *part, err error) {
+	bad := func(at int, q *part, format string, args ...any) (Number, *part, error) {
+		return Number{}, q, &firn.SyntaxError{Kind: "document", Text: text, Offset: min(at, len(text)), Reason: fmt.Sprintf(format, args...)}
 	}
-	least, extra := 0, 0
-	for i := range p.parts {
-		least += p.parts[i].length()
+	extra := len(text) - p.shortest()
+	switch grows := slices.ContainsFunc(p.parts, func(q part) bool { return q.grows }); {
+	case extra < 0:
+		return bad(len(text), nil, "it is too short for %s", p)
+	case extra > 0 && !grows:
+		return bad(p.shortest(), nil, "it is too long for %s", p)
 	}
-	if extra = len(text) - least; extra < 0 {
-		return bad(len(text), "it is too short for %s", p)
-	}
-	at := 0
+	s.Text = text
+	at, wrongAt := 0, 0
 	for i := range p.parts {
 		q := &p.parts[i]
 		n := q.length()
 		if q.grows {
-			n, extra = n+extra, 0
-		}
-		if at+n > len(text) {
-			return bad(len(text), "it is too short for %s", p)
+			n += extra
 		}
 		piece := text[at : at+n]
 		switch {
 		case q.width > 0:
 			count, reason := p.count(q, piece)
 			if reason != "" {
-				return bad(at, "%s", reason)
+				return bad(at, q, "%s", reason)
 			}
 			s.Count = count
 		case q.date != nil:
-			if !q.date.Exists(piece) {
-				return bad(at, "%q is no date {%s}", piece, q.date.Name)
+			digits, ok := q.date.digits(piece)
+			if !ok {
+				return bad(at, q, "%q is no date {%s}", piece, q.date.text)
 			}
-			s.Period = piece
+			s.Period += digits
 		case q.check != nil:
 			if want := appendPadded(nil, int64(q.check.of([]byte(text[:at]))), q.check.width); !bytes.Equal(want, []byte(piece)) {
-				return bad(at, "the check {%s} is wrong: something was mistyped", q.check.name)
+				wrong, wrongAt = q, at // unless something else is
 			}
 		case piece != q.literal:
-			return bad(at, "there should be %q", q.literal)
+			return bad(at, q, "there should be %q", q.literal)
 		}
 		at += n
 	}
-	if extra > 0 {
-		return bad(at, "it is too long for %s", p)
+	if wrong != nil {
+		return bad(wrongAt, wrong, "the check {%s} is wrong: something was mistyped", wrong.check.name)
 	}
 	if p.ints {
 		s.ID = asID(text)
 	}
-	return s, nil
+	return s, nil, nil
 }
 
 // count reads the digits of a counter.

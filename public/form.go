@@ -63,3 +63,17 @@ func checkSeries(series string) error {
 	}
 	return nil
 }
+
+// IsNumeric reports whether every text of a form is a positive number of 63 bits, without zeros
+// in front. It is so of [Decimal], and of a [Cipher] and [Reversed] of that encoding.
+func IsNumeric(f Form) bool {
+	switch f := f.(type) {
+	case Encoding:
+		return f == Decimal
+	case Reversed:
+		return f.Encoding.orDecimal() == Decimal
+	case *Cipher:
+		return f != nil && f.encoding == Decimal
+	}
+	return false
+}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -9,20 +10,37 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/inspect"
 	"github.com/firn-id/firn/public"
 )
 
-// Decoded is what an id says, read in one layout.
+// Decoded is what an id says, read in one layout; or a document.
 type Decoded struct {
-	ID    firn.ID
-	Known bool // a series of this server has ids like that; else it is a guess
+	ID    firn.ID // 0 of a document that is no number
+	Known bool    // a series of this server has ids like that; else it is a guess
 	inspect.Reading
+
+	Form     string          // the public form that the text is in; "": in none
+	Text     string          // that was read
+	Document document.Number // zero: it is none
+	Series   string          // of a document; no other id says it
+
+	decoder *inspect.Decoder // nil: it was read in no layout
 }
 
 // MarshalJSON writes one object, as "firn decode --json" does.
 func (d Decoded) MarshalJSON() ([]byte, error) {
-	return d.AppendJSON(nil, strconv.AppendInt(nil, int64(d.ID), 10)), nil
+	if d.IsDocument() {
+		return d.documentJSON()
+	}
+	dst := d.AppendJSON(nil, strconv.AppendInt(nil, int64(d.ID), 10))
+	if d.Form == "" {
+		return dst, nil
+	}
+	text, err := json.Marshal(d.Text) // the alphabet of a hashid may be anything
+	dst = append(append(dst[:len(dst)-1], `,"form":"`...), d.Form...)
+	return append(append(append(dst, `","text":`...), text...), '}'), err
 }
 
 // ahead is how far in the future the time of an id may be: clocks differ.
@@ -30,7 +48,8 @@ const ahead = 24 * time.Hour
 
 // Decode says what an id says that this server may have issued: in each form and layout
 // of the series that the session may decode, one answer for those that agree. No answer
-// says which series it was: an id does not, where several share a pool. Where it makes
+// says which series it was: an id does not, where several share a pool. Only a document says
+// it, and comes first. Where the id makes
 // sense in none, it is read in Options.Layout, then in the presets that it may be of, and
 // last as a plain number, so that there is an answer or an error.
 //
@@ -53,8 +72,12 @@ func (x *Session) Decode(text string) ([]Decoded, error) {
 		x.server.refused.Add(1)
 		return nil, err
 	}
+	d.settle(d.now)
 	if len(d.found) > 0 {
 		return d.found, nil
+	}
+	if d.mistyped != nil {
+		return nil, d.mistyped
 	}
 	if d.plain != nil {
 		if d.form != nil && (allowed == 1 || d.begun) {
@@ -78,30 +101,36 @@ func (x *Session) Decode(text string) ([]Decoded, error) {
 
 // A decodable is what series have in common whose ids are read alike.
 type decodable struct {
-	form   public.Form
-	layout *inspect.Decoder // nil: none
-	texts  bool
-	names  []string // that were given
-	others bool     // so are other names
+	form     public.Form
+	formName string
+	layout   *inspect.Decoder  // nil: none
+	pattern  *document.Pattern // nil: they are no documents, or nobody knows how they are written
+	texts    bool
+	names    []string // that were given; of documents one
+	others   bool     // so are other names
 }
 
 // decodables are those of a world.
 func decodables(w *world) []decodable {
 	type alike struct {
-		form   public.Form
-		layout firn.Layout
+		form     public.Form
+		layout   firn.Layout
+		document string // the name of a document
 	}
 	var all []decodable
 	at := map[alike]int{}
 	of := func(s *Series) *decodable {
-		one := alike{s.options.Form, s.options.Layout}
+		one := alike{form: s.options.Form, layout: s.options.Layout}
+		if s.options.Pattern != nil {
+			one.document = s.name
+		}
 		if one.form == nil || reflect.TypeOf(one.form).Comparable() {
 			if i, ok := at[one]; ok {
 				return &all[i]
 			}
 			at[one] = len(all)
 		}
-		d := decodable{form: one.form, texts: s.texts}
+		d := decodable{form: one.form, formName: s.FormName(), pattern: s.options.Pattern, texts: s.texts}
 		if one.layout.IsValid() {
 			d.layout = inspect.NewDecoder(one.layout)
 		}
@@ -144,10 +173,16 @@ type decoding struct {
 	form  error // why it is none in a form
 	begun bool  // it begins as that form says, such as with the prefix of a token
 	found []Decoded
+
+	documents []Decoded
+	mistyped  error // why it is no document of a series that it was meant to be of
 }
 
 // as reads the text as that of some series.
 func (d *decoding) as(one *decodable) {
+	if one.pattern != nil {
+		d.asDocument(one)
+	}
 	if one.form == nil {
 		if d.plain == nil {
 			d.in(d.id, one.layout, true)
@@ -163,14 +198,29 @@ func (d *decoding) as(one *decodable) {
 		}
 		return
 	}
-	if !d.in(id, one.layout, true) && (one.texts || one.layout == nil) {
-		d.add(Decoded{ID: id, Known: true}) // the number that the text hides; that of a counter has no layout
+	if one.pattern != nil && d.asDocumentIn(one, id) {
+		return
 	}
+	if !d.inForm(id, one) && (one.texts || one.layout == nil) {
+		d.add(Decoded{ID: id, Known: true, Form: one.formName, Text: d.text}) // the number that the text hides; that of a counter has no layout
+	}
+}
+
+// inForm reads the id of a form in the layout of its series, and reports whether that makes sense.
+func (d *decoding) inForm(id firn.ID, one *decodable) bool {
+	before := len(d.found)
+	if !d.in(id, one.layout, true) {
+		return false
+	}
+	if len(d.found) > before {
+		d.found[before].Form, d.found[before].Text = one.formName, d.text
+	}
+	return true
 }
 
 // in reads an id in a layout, and reports whether that makes sense.
 func (d *decoding) in(id firn.ID, l *inspect.Decoder, known bool) bool {
-	out := Decoded{ID: id, Known: known}
+	out := Decoded{ID: id, Known: known, Text: d.text, decoder: l}
 	if l == nil || l.Decode(id, &out.Reading) != nil || out.Time.After(d.now.Add(ahead)) {
 		return false
 	}

@@ -116,7 +116,7 @@ func (e *SourceError) hint() string {
 		return "retry at " + instant(e.StartsAt) + ": ids start by themselves then"
 	}
 	if !e.StartsAt.IsZero() {
-		return "ask again at " + instant(e.StartsAt) + ": the series continues with the next date"
+		return "ask again at " + instant(e.StartsAt) + ": the series continues then"
 	}
 	if e.Again {
 		return "retry: ids resume by themselves when that is over"

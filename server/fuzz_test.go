@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/server"
 )
@@ -14,13 +15,18 @@ type undrawn struct{ firn.Source }
 // Whatever text is decoded, there is an answer that agrees with the layout it names,
 // or an error.
 func FuzzDecode(f *testing.F) {
-	for _, s := range []string{"250045206433366833", "1", "9223372036854775807", "0", "-1", " 1", "jR", "zzzzzzzzzzz"} {
+	for _, s := range []string{"250045206433366833", "1", "9223372036854775807", "0", "-1", " 1", "jR", "zzzzzzzzzzz", "I-2026-000012+74", "I-2026-000012+73"} {
 		f.Add(s)
+	}
+	invoice, err := document.ParsePattern("I-{yyyy}-{6}+{mod97}")
+	if err != nil {
+		f.Fatal(err)
 	}
 	srv, err := server.New(nil,
 		server.Numbers("photo", undrawn{}, &server.SeriesOptions{Layout: firn.Default()}),
 		server.Numbers("short", undrawn{}, &server.SeriesOptions{Layout: firn.Default(), Form: public.Base62}),
-		server.Numbers("orders", undrawn{}, nil))
+		server.Numbers("orders", undrawn{}, nil),
+		server.Texts("invoice", nil, &server.SeriesOptions{Pattern: invoice}))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -34,6 +40,12 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%q: %+v, %v", text, all, err)
 		}
 		for _, d := range all {
+			if d.IsDocument() {
+				if got := string(invoice.AppendText(nil, d.Document.Period, d.Document.Count)); got != text || d.Series != "invoice" {
+					t.Fatalf("%q is %+v, which is %q", text, d, got)
+				}
+				continue
+			}
 			if d.ID < 1 {
 				t.Fatalf("%q: id %d", text, d.ID)
 			}

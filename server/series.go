@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -14,8 +15,18 @@ import (
 
 // A Value is one answer of a series.
 type Value struct {
-	ID   firn.ID // 0 where there is a Text
-	Text string  // what stands for the id outside, or a document; else empty
+	ID   firn.ID // 0 of a document that is no number
+	Text string  // what stands for the id outside, or a document; empty: the id itself
+}
+
+// Number returns the answer as a number, which is not ID where the series has a form. It is false
+// of a text that is none.
+func (v Value) Number() (firn.ID, bool) {
+	if v.Text == "" {
+		return v.ID, true
+	}
+	n, err := strconv.ParseUint(v.Text, 10, 63)
+	return firn.ID(n), err == nil && n > 0
 }
 
 // Append appends the value as people read it.
@@ -38,6 +49,11 @@ type SeriesOptions struct {
 	// Form is what ids look like outside: answers are its texts, and only those
 	// are decoded. Such a series has no ranges: they would show the ids.
 	Form public.Form
+	// FormName is the name of Form.
+	FormName string
+	// Pattern is that of documents. Where their texts are numbers, the series has numbers, and
+	// may have a Form.
+	Pattern *document.Pattern
 	// Layout is that of the ids; zero: they are plain numbers.
 	Layout firn.Layout
 
@@ -82,20 +98,25 @@ func Numbers(name string, src firn.Source, o *SeriesOptions) *Series {
 	ids := &numbers{src: src, form: s.options.Form}
 	ids.spare.New = func() any { return new([]firn.ID) }
 	s.draw = ids.draw
+	s.options.Pattern = nil
 	if s.options.Form != nil {
 		s.options.Reserve = nil
-		_, numeric := s.options.Form.(*public.Cipher)
-		s.texts = !numeric
+		s.texts = !public.IsNumeric(s.options.Form)
 	}
 	return s
 }
 
-// Texts returns a series of documents. Form, Layout and Reserve are not for it.
+// Texts returns a series of documents. Layout and Reserve are not for it, and Form only where the
+// Pattern gives numbers.
 func Texts(name string, src TextSource, o *SeriesOptions) *Series {
 	s := newSeries(name, o)
-	s.options.Form, s.options.Layout, s.options.Reserve = nil, firn.Layout{}, nil
-	s.draw = (&texts{src: src}).draw
-	s.texts = true
+	s.options.Layout, s.options.Reserve = firn.Layout{}, nil
+	numbers := s.options.Pattern != nil && s.options.Pattern.IsNumeric()
+	if !numbers {
+		s.options.Form = nil
+	}
+	s.draw = (&texts{src: src, form: s.options.Form}).draw
+	s.texts = !numbers || s.options.Form != nil && !public.IsNumeric(s.options.Form)
 	return s
 }
 
@@ -124,6 +145,14 @@ func (s *Series) Step() int64 {
 		return 0
 	}
 	return s.options.Step
+}
+
+// FormName returns the name of the public form that the answers are in; "": they are in none.
+func (s *Series) FormName() string {
+	if s.options.Form == nil {
+		return ""
+	}
+	return s.options.FormName
 }
 
 // Layout returns the layout of the ids; zero: they are plain numbers, or texts.
@@ -198,13 +227,16 @@ func (s *numbers) draw(ctx context.Context, dst []Value, n int) ([]Value, error)
 		if failed != nil {
 			return dst, failed
 		}
-		dst = append(dst, Value{Text: string(text)})
+		dst = append(dst, Value{ID: id, Text: string(text)})
 	}
 	return dst, err
 }
 
 // texts draws documents.
-type texts struct{ src TextSource }
+type texts struct {
+	src  TextSource
+	form public.Form // nil: as they are
+}
 
 func (s *texts) draw(ctx context.Context, dst []Value, n int) ([]Value, error) {
 	all, err := s.src.Append(ctx, nil, n)
@@ -212,7 +244,17 @@ func (s *texts) draw(ctx context.Context, dst []Value, n int) ([]Value, error) {
 		err = fmt.Errorf("server: the source gave %d texts, not %d", len(all), n)
 	}
 	for _, one := range all {
-		dst = append(dst, Value{Text: one.Text})
+		v := Value{ID: one.ID, Text: one.Text}
+		if s.form != nil {
+			text, failed := s.form.Append(nil, one.ID)
+			if failed != nil {
+				return dst, failed
+			}
+			v.Text = string(text)
+		} else if one.ID > 0 && one.Text[0] != '0' {
+			v.Text = "" // it is the number
+		}
+		dst = append(dst, v)
 	}
 	return dst, err
 }

@@ -41,6 +41,55 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// Documents of digits only are numbers, with or without zeros in front.
+func TestDigits(t *testing.T) {
+	for _, tt := range []struct {
+		pattern string
+		form    public.Form
+		numeric bool
+		want    string
+	}{
+		{"7{4}", nil, true, "[{70001 } {70002 }] 70001"},
+		{"{4}", nil, true, "[{1 0001} {2 0002}] 1"},
+		{"7{4}", public.Base62, false, "[{70001 00000000ID3} {70002 00000000ID4}] 0"},
+		{"7{4}", public.Reversed{}, true, "[{70001 5135299843853385728} {70002 2829456834639691776}] 5135299843853385728"},
+		{"I{4}", public.Base62, false, "[{0 I0001} {0 I0002}] 0"},
+	} {
+		s := openDocument(t, tt.pattern)
+		p, err := document.ParsePattern(tt.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bill := server.Texts("bill", s, &server.SeriesOptions{Form: tt.form, FormName: "a form", Pattern: p})
+		values, err := enter(t, newServer(t, nil, bill), "").Next(t.Context(), "bill", nil, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, ok := values[0].Number()
+		if got := fmt.Sprintf("%v %d", values, int64(n)); got != tt.want || ok != tt.numeric || bill.Numeric() != tt.numeric {
+			t.Errorf("%s in %v: %s, %v, numeric %v; want %s", tt.pattern, tt.form, got, ok, bill.Numeric(), tt.want)
+		}
+		if name := bill.FormName(); (name == "") == (tt.form != nil && p.IsNumeric()) {
+			t.Errorf("%s in %v: the form is %q", tt.pattern, tt.form, name)
+		}
+	}
+}
+
+// openDocument opens a new document of a pattern without a date.
+func openDocument(t *testing.T, pattern string) *document.Series {
+	t.Helper()
+	st := memory.New()
+	if _, err := document.Create(t.Context(), st, "bill", &document.Options{Pattern: pattern}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := document.Open(t.Context(), st, "bill", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
 // What has a form is never seen without it.
 func TestForm(t *testing.T) {
 	l, err := lease.Open(t.Context(), memory.New(), nil)
@@ -57,10 +106,14 @@ func TestForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lettered, err := public.NewCipher("photo", key, &public.CipherOptions{Encoding: public.Base58})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		form    public.Form
 		numeric bool
-	}{{public.Base58, false}, {cipher, true}} {
+	}{{public.Base58, false}, {cipher, true}, {lettered, false}} {
 		photo := server.Numbers("photo", l, &server.SeriesOptions{Form: tt.form, Layout: layout, Reserve: func(context.Context, int) (firn.Range, error) {
 			t.Error("a range was asked for")
 			return firn.Range{First: 1, Count: 10, Step: 1}, nil
@@ -70,12 +123,15 @@ func TestForm(t *testing.T) {
 		}
 		x := enter(t, newServer(t, nil, photo), "")
 		values, err := x.Next(t.Context(), "photo", nil, 1)
-		if err != nil || values[0].ID != 0 {
-			t.Fatalf("%+v, %v", values, err)
+		if err != nil {
+			t.Fatal(err)
 		}
 		id, err := tt.form.Parse(values[0].Text)
-		if err != nil || !within(layout, id) {
-			t.Errorf("%s is %d, %v", values[0].Text, id, err)
+		if err != nil || !within(layout, id) || id != values[0].ID {
+			t.Errorf("%+v is %d, %v", values[0], id, err)
+		}
+		if n, ok := values[0].Number(); ok != tt.numeric || n == id || string(values[0].Append(nil)) != values[0].Text {
+			t.Errorf("%+v is the number %d, %v, and %s", values[0], n, ok, values[0].Append(nil))
 		}
 		decoded, err := x.Decode(values[0].Text)
 		if err != nil || len(decoded) != 1 || decoded[0].ID != id || !decoded[0].Known {

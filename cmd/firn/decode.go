@@ -20,9 +20,9 @@ import (
 
 func newDecode() *cobra.Command {
 	var layout layoutFlag
-	var series string
+	var series, pattern string
 	cmd := &cobra.Command{
-		Use:   "decode [--layout LAYOUT] [--as FORM] [ID...]",
+		Use:   "decode [--layout LAYOUT] [--as FORM] [--pattern PATTERN] [ID...]",
 		Short: "Show what an id contains: time, worker, counter",
 		Long: `Say what is in ids: when each was made, by which worker, and which of its ids of
 that tick it is.
@@ -39,6 +39,10 @@ Ids in a public form are read in that of --as; or, where it is not given, in tho
 of the series in firn.yaml, and else as base62, base64url and the like, as far as that
 makes sense. A number may be the cipher of another: there is a line for both.
 
+A document, such as INV-20261120-000042, is read by the patterns of the series in firn.yaml,
+or by --pattern: the date, the count, and whether the check digits are right. That comes
+before any guess.
+
 What is not an id is reported with its line on standard error. The others are
 decoded all the same, and the exit code is 2.`,
 		Example: `  firn decode 175928847299117063
@@ -46,10 +50,14 @@ decoded all the same, and the exit code is 2.`,
   firn decode --layout 'time:41@1ms,shard:13,seq:10;epoch=2011-01-01T00:00:00Z' 2217813737473025833
   firn decode --layout twitter --json < ids.txt | jq -r .time
   firn decode --layout instagram --as base64url ybyPRoQWzX
+  firn decode --pattern 'INV-{yyyyMMdd}-{6}' INV-20261120-000042
   firn decode --as opaque:photo --series photo --keys firn.keys < ids.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := newDecoder(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Now())
 			d.json = wantsJSON(cmd)
+			if err := d.withPattern(pattern, layout.Layout); err != nil {
+				return err
+			}
 			if err := d.configure(cmd, layout.Layout, series); err != nil {
 				return err
 			}
@@ -62,6 +70,7 @@ decoded all the same, and the exit code is 2.`,
 	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layout ls")
 	addForm(cmd, "the public form they are in; firn public encode --help lists them")
 	cmd.Flags().StringVar(&series, "series", "", "the series that a cipher or an opaque id is of")
+	cmd.Flags().StringVar(&pattern, "pattern", "", "the pattern of the documents that they are; docs/documents.md")
 	return cmd
 }
 
@@ -75,8 +84,10 @@ type decoder struct {
 	forms   []*formReader // of the series in the config
 	numbers []*formReader // those of them whose texts are numbers
 
+	documents []*documentReader // of the series in the config, or of --pattern
+
 	known   *inspect.Decoder   // of --layout, or of the only pool; nil: find out
-	insist  bool               // it is of --layout: what cannot be read in it is an error
+	insist  bool               // there is --layout or --pattern: what cannot be read in it is an error
 	pools   []*inspect.Decoder // then these
 	presets *inspect.Guesser   // and these
 
@@ -86,6 +97,8 @@ type decoder struct {
 	certain bool        // and read in the one layout it can be of
 	reading inspect.Reading
 	guesses []inspect.Guess
+
+	document *documentRead // that was read last; nil: none
 }
 
 func newDecoder(out, errs io.Writer, now time.Time) *decoder {
@@ -107,6 +120,7 @@ func (d *decoder) configure(cmd *cobra.Command, layout firn.Layout, series strin
 	}
 	if set.File != nil && !d.insist {
 		d.withLayouts(set.File)
+		d.withDocuments(set.File)
 	}
 	if !as {
 		if set.File != nil {
@@ -159,7 +173,7 @@ func (d *decoder) arguments(args []string) error {
 
 // decode writes to d.line what an id says, one line for each reading.
 func (d *decoder) decode(text []byte) error {
-	d.line, d.certain, d.form = d.line[:0], false, nil
+	d.line, d.certain, d.form, d.document = d.line[:0], false, nil, nil
 	if d.asked != nil {
 		id, err := d.asked.Parse(string(text))
 		if err != nil {
@@ -167,12 +181,30 @@ func (d *decoder) decode(text []byte) error {
 		}
 		return d.inForm(d.asked, id, text)
 	}
-	if err := readID(&d.id, text); err != nil {
-		return d.inForms(text, err)
+	documents, mistyped := d.inDocuments(text)
+	if d.patterned() {
+		d.certain = documents == 1
+		return mistyped
 	}
-	err := d.inLayouts(text)
+	if err := readID(&d.id, text); err != nil {
+		if documents > 0 {
+			d.certain = documents == 1
+			return nil
+		}
+		return d.inForms(text, err, mistyped)
+	}
+	before := len(d.line)
+	err := mistyped
+	if documents > 0 || mistyped != nil {
+		d.inPools(text)
+	} else {
+		err = d.inLayouts(text)
+	}
 	if len(d.numbers) > 0 {
 		d.asNumbers(text)
+	}
+	if documents > 0 {
+		d.certain = documents == 1 && len(d.line) == before
 	}
 	if len(d.line) > 0 {
 		return nil
@@ -275,6 +307,12 @@ func (d *decoder) single(text string) error {
 		return d.advise(text, err)
 	}
 	if d.certain {
+		if d.document != nil {
+			if err := d.document.print(d.out, text, d.form); err != nil || d.form == nil {
+				return err
+			}
+			return d.form.print(d.out, d.id)
+		}
 		if err := printReading(d.out, &d.reading, text); err != nil || d.form == nil {
 			return err
 		}

@@ -135,7 +135,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 	case series.Numbers != nil:
 		ids.src = series.Numbers
 	default:
-		out.source = &textSource{src: series.Texts, json: asJSON}
+		out.source = &textSource{src: series.Texts, json: asJSON, form: ids.form, spec: ids.spec}
 	}
 	return out, nil
 }

@@ -47,7 +47,11 @@ func (d *drawing) hintUsed(f *ui.Failure, e *document.EndError) *ui.Failure {
 		f.HintFlag("count", "-n %d prints what is left", e.Left)
 	}
 	if !e.NextAt.IsZero() {
-		f.Hint("the series continues with the next date, from %s", phrase.Instant(e.NextAt))
+		unit := "date"
+		if p, err := document.ParsePattern(e.Pattern); err == nil {
+			unit = p.Unit()
+		}
+		f.Hint("the series continues with the next %s, from %s", unit, phrase.Instant(e.NextAt))
 	}
 	return d.hintDigits(f, e.Pattern)
 }

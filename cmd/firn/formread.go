@@ -25,6 +25,7 @@ type formReader struct {
 	series  string
 	number  bool             // its text may as well be a plain id
 	counted bool             // ids of the series are counted: no layout says anything of them
+	pattern *documentReader  // of a document whose numbers they are; nil: they are of none
 	layout  *inspect.Decoder // of the series; nil: it is not known
 	certain bool             // it is, whatever an id looks like in it
 }
@@ -84,7 +85,7 @@ func newFormReader(f public.Form, spec *config.Form, file *config.File) *formRea
 		return r // another process's series
 	}
 	if one.Kind.Text != "flake" {
-		r.counted = true
+		r.counted, r.pattern = true, documentOf(one)
 		return r
 	}
 	switch pool, err := file.PoolOf(one); {
@@ -100,7 +101,13 @@ func newFormReader(f public.Form, spec *config.Form, file *config.File) *formRea
 // inForm writes to d.line what an id says that was read in a form.
 func (d *decoder) inForm(r *formReader, id firn.ID, text []byte) error {
 	d.form, d.id = r, id
+	n, err := d.numberOf(r, id)
 	switch {
+	case err != nil:
+		return err
+	case n != nil:
+		d.certain = true
+		d.appendDocument(text, n)
 	case r.counted && !d.insist:
 		d.appendBare(text)
 	case r.layout != nil && !d.insist && (r.certain || r.layout.Plausible(id, d.now)):
@@ -122,8 +129,9 @@ func (d *decoder) inForm(r *formReader, id firn.ID, text []byte) error {
 }
 
 // inForms reads what is not a plain id, for the reason err: in the forms of the
-// config, in other people's, and in the encodings that need no key.
-func (d *decoder) inForms(text []byte, err error) error {
+// config, in other people's, and in the encodings that need no key. Mistyped is why it is no
+// document of a series that it was meant to be of.
+func (d *decoder) inForms(text []byte, err, mistyped error) error {
 	hits, refused := d.hits(string(text))
 	read := 0
 	for _, h := range hits {
@@ -138,6 +146,9 @@ func (d *decoder) inForms(text []byte, err error) error {
 		return nil
 	}
 	d.form = nil
+	if mistyped != nil {
+		return mistyped
+	}
 	switch foreign, foreignErr := d.foreign(text); {
 	case foreign:
 		return foreignErr
@@ -212,6 +223,9 @@ func (r *formReader) plausible(id firn.ID, now time.Time) bool {
 	switch {
 	case r.name == "opaque": // nobody else can have made it
 		return true
+	case r.pattern != nil && r.pattern.IsNumeric():
+		_, err := r.pattern.ParseID(id)
+		return err == nil
 	case r.counted:
 		return id < counted
 	case r.layout != nil:

@@ -92,6 +92,8 @@ func (s *idSource) appendLine(dst []byte, i int) (_ []byte, err error) {
 type textSource struct {
 	src  *document.Series
 	json bool
+	form public.Form // in which texts that are numbers are printed; nil: as they are
+	spec *config.Form
 	got  []document.Number
 }
 
@@ -104,7 +106,7 @@ func (s *textSource) draw(ctx context.Context, n int) (err error) {
 
 func (s *textSource) longest() int {
 	if s.json {
-		return 250
+		return 400
 	}
 	return 100
 }
@@ -116,14 +118,24 @@ type textLine struct {
 	Period string `json:"period,omitempty"`
 	Count  int64  `json:"count,string"`
 	ID     int64  `json:"id,string,omitempty"` // of digits only
+	Form   string `json:"form,omitempty"`      // that Text is in
+	Series string `json:"series,omitempty"`    // where there is a form, or it was read
 }
 
-func (s *textSource) appendLine(dst []byte, i int) ([]byte, error) {
+func (s *textSource) appendLine(dst []byte, i int) (_ []byte, err error) {
 	one := s.got[i]
-	if !s.json {
-		return append(append(dst, one.Text...), '\n'), nil
+	line := textLine{Text: one.Text, Kind: config.Document, Period: one.Period, Count: one.Count, ID: int64(one.ID)}
+	if s.form != nil {
+		text, err := s.form.Append(nil, one.ID)
+		if err != nil {
+			return dst, err
+		}
+		line.Text, line.Form, line.Series = string(text), s.spec.Kind.Name, s.spec.Series
 	}
-	b, err := json.Marshal(textLine{one.Text, config.Document, one.Period, one.Count, int64(one.ID)})
+	if !s.json {
+		return append(append(dst, line.Text...), '\n'), nil
+	}
+	b, err := json.Marshal(line)
 	return append(append(dst, b...), '\n'), err
 }
 

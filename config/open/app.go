@@ -42,7 +42,7 @@ func Config(cfg *config.Config, o *Options) *App {
 
 // Source returns the ids or the numbers of a series, as firn next draws them. Where firn.yaml
 // lists no series, a name is that of a counter of the store, or else of ids of the pool.
-// A series of texts is an error: see [App.Document].
+// A document whose texts are no numbers is an error: see [App.Document].
 //
 // It waits for the store, and for a worker at most as long as the pool's setting wait says.
 func (a *App) Source(ctx context.Context, series string) (firn.Source, error) {
@@ -52,15 +52,18 @@ func (a *App) Source(ctx context.Context, series string) (firn.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case s.Kind == config.Document:
-		return nil, &config.Error{Err: fmt.Errorf("config/open: series %s gives texts, and no numbers: use Document", series)}
-	case s.Kind == config.Flake:
+	if s.Kind == config.Flake {
 		return a.lease(ctx, s)
+	}
+	if p, err := document.ParsePattern(s.Options.Document.Pattern); s.Kind == config.Document && (err != nil || !p.IsNumeric()) {
+		return nil, &config.Error{Err: fmt.Errorf("config/open: series %s gives texts, and no numbers: use Document", series)}
 	}
 	one, err := a.counter(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	if one.Texts != nil {
+		return one.Texts.Source()
 	}
 	return one.Numbers, nil
 }

@@ -18,34 +18,36 @@ import (
 // A calendar is how the texts of a schedule are made, and a midnight in their zone.
 type calendar struct {
 	text, zone string
+	form       string // the units of its date; "": it has none
 	midnight   time.Time
 	pattern    *document.Pattern
 	rules      dated.Rules
 }
 
 // calendars are such as zones have them: with daylight saving that begins at 2:00 or at midnight, and
-// one in which a day is missing. In those of noon it is midnight when it is noon in UTC.
+// one in which a day is missing. In those of noon it is midnight when it is noon in UTC. In those of hours
+// the midnight is an instant at which an hour is left out, or comes again, or one of before does.
 var calendars = sync.OnceValue(func() []calendar {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	all := []calendar{
-		{text: "D-{yyyyMMdd}-{6}", zone: "Etc/GMT+12", midnight: noon},
-		{text: "D-{yyyyMM}-{6}", zone: "Etc/GMT+12", midnight: noon},
+		{text: "D-{yyyyMMdd}-{6}", form: "yyyyMMdd", zone: "Etc/GMT+12", midnight: noon},
+		{text: "D-{yyyyMM}-{6}", form: "yyyyMM", zone: "Etc/GMT+12", midnight: noon},
 		{text: "T{1+}", midnight: noon},
-		{text: "{yyDDD}{6}", zone: "America/Sao_Paulo", midnight: time.Date(2018, 11, 4, 3, 0, 0, 0, time.UTC)},
-		{text: "{yyyyMMdd}/{1+}{luhn}", zone: "Africa/Cairo", midnight: time.Date(2026, 4, 23, 22, 0, 0, 0, time.UTC)},
-		{text: "D{yyyyMMdd}{2}", zone: "Pacific/Apia", midnight: time.Date(2011, 12, 30, 10, 0, 0, 0, time.UTC)},
-		{text: "D-{yyyyMMdd}-{6}", zone: "America/New_York", midnight: time.Date(2026, 3, 8, 5, 0, 0, 0, time.UTC)},
-		{text: "{yyyy}-{4}", zone: "UTC", midnight: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, // no text has that year
+		{text: "{yyDDD}{6}", form: "yyDDD", zone: "America/Sao_Paulo", midnight: time.Date(2018, 11, 4, 3, 0, 0, 0, time.UTC)},
+		{text: "{yyyyMMdd}/{1+}{luhn}", form: "yyyyMMdd", zone: "Africa/Cairo", midnight: time.Date(2026, 4, 23, 22, 0, 0, 0, time.UTC)},
+		{text: "D{yyyyMMdd}{2}", form: "yyyyMMdd", zone: "Pacific/Apia", midnight: time.Date(2011, 12, 30, 10, 0, 0, 0, time.UTC)},
+		{text: "D-{yyyyMMdd}-{6}", form: "yyyyMMdd", zone: "America/New_York", midnight: time.Date(2026, 3, 8, 5, 0, 0, 0, time.UTC)},
+		{text: "{yyMMdd}{HH}{4}", form: "yyMMddHH", zone: "America/New_York", midnight: time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC)},
+		{text: "{yyyyMMddHH}{1+}", form: "yyyyMMddHH", zone: "America/New_York", midnight: time.Date(2026, 11, 1, 6, 0, 0, 0, time.UTC)},
+		{text: "H{yyyy-MM-dd}T{HH}-{4+}", form: "yyyyMMddHH", zone: "Australia/Lord_Howe", midnight: time.Date(2026, 4, 4, 15, 30, 0, 0, time.UTC)},
+		{text: "{yyDDD}{HH}{3}", form: "yyDDDHH", zone: "Antarctica/Troll", midnight: time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC)},
+		{text: "{yyyy}-{4}", form: "yyyy", zone: "UTC", midnight: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, // no text has that year
 	}
 	for i := range all {
 		c := &all[i]
 		c.pattern = must(document.ParsePattern(c.text))
 		c.rules = dated.Rules{Name: "world", Max: c.pattern.Max(), Zone: must(time.LoadLocation(c.zone))}
-		for f := range dated.Forms {
-			if strings.Contains(c.text, "{"+dated.Forms[f].Name+"}") {
-				c.rules.Date = &dated.Forms[f]
-			}
-		}
+		c.rules.Date = dated.FormNamed(c.form)
 	}
 	return all
 })

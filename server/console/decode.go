@@ -18,6 +18,13 @@ type reading struct {
 	Time   string  `json:"time,omitempty"`
 	Unix   int64   `json:"unix_ms,omitempty"`
 	Fields []field `json:"fields,omitempty"` // from the highest bit down
+	Form   string  `json:"form,omitempty"`   // that the text is in
+
+	// Of a document.
+	Text   string `json:"text,omitempty"`
+	Series string `json:"series,omitempty"`
+	Period string `json:"period,omitempty"`
+	Count  string `json:"count,omitempty"`
 }
 
 // A field is one of a layout; the time is one of them.
@@ -45,7 +52,11 @@ func (c *console) decode(session *server.Session, r *http.Request) (any, *refusa
 
 func readingOf(d server.Decoded) reading {
 	bits := strconv.FormatUint(uint64(d.ID)|1<<63, 2)
-	r := reading{ID: d.ID.String(), Bits: "0" + bits[1:], Known: d.Known}
+	r := reading{ID: d.ID.String(), Bits: "0" + bits[1:], Known: d.Known, Form: d.Form}
+	if d.IsDocument() {
+		r.Text, r.Series = d.Document.Text, d.Series
+		r.Period, r.Count = d.Document.Period, strconv.FormatInt(d.Document.Count, 10)
+	}
 	if !d.Layout.IsValid() {
 		return r
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/server"
 )
@@ -143,20 +144,24 @@ func (p *plan) openForms() error {
 // serve returns the series of a name that draws from a supply.
 func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Series, error) {
 	o := &server.SeriesOptions{Source: s.source, Explain: d.judge}
+	var err error
+	if d.Form != nil {
+		if o.Form, err = d.Form.Open(warn); err != nil {
+			return nil, err
+		}
+		o.FormName = d.Form.Kind.Name
+	}
 	switch d.Kind {
 	case config.Document:
+		if o.Pattern, err = document.ParsePattern(d.Options.Document.Pattern); err != nil {
+			return nil, err
+		}
 		return server.Texts(name, textSupply{s}, o), nil
 	case config.Flake:
 		o.Layout = s.layout()
 	default:
 		o.Reserve = s.reserve
 		o.Step = max(d.Options.Sequence.Increment, 1) * int64(len(d.URLs))
-	}
-	if d.Form != nil {
-		var err error
-		if o.Form, err = d.Form.Open(warn); err != nil {
-			return nil, err
-		}
 	}
 	return server.Numbers(name, s, o), nil
 }

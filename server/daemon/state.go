@@ -126,7 +126,7 @@ func documentState(s *document.Series, at string, heard error) server.State {
 		st.Exhausted = errors.As(now.Err, &full)
 	}
 	if now.Last.Count > 0 && now.Last.Count < math.MaxInt64 {
-		n.Next = now.Last.Count + 1
+		n.Next = max(now.Last.Count, int64(now.Last.ID)) + 1
 	}
 	return st
 }

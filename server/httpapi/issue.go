@@ -12,6 +12,7 @@ import (
 // A draft is what it takes to issue and to write an answer. They are used again.
 type draft struct {
 	values []server.Value
+	answer issued
 	body   []byte
 }
 
@@ -49,7 +50,11 @@ func (a *api) next(w http.ResponseWriter, r *http.Request) *problem {
 	if d.values, err = session.Next(r.Context(), name, d.values[:0], n); err != nil {
 		return problemFor(session, err)
 	}
-	d.body = form.appendTo(d.body[:0], name, d.values)
+	d.answer = issued{series: name, values: d.values}
+	if s, err := session.Series(r.Context(), name, server.Issue, 1); err == nil && s.FormName() != "" {
+		d.answer.form, d.answer.ids = s.FormName(), session.Can(name, server.Decode) == nil
+	}
+	d.body = form.appendTo(d.body[:0], &d.answer)
 	d.send(w, form.header)
 	return nil
 }

@@ -16,7 +16,15 @@ type media struct {
 	accept   [3]string // what matches it, the most particular first
 	header   []string  // its type as a header has it
 	numbers  bool      // it is for numbers only
-	appendTo func(dst []byte, series string, values []server.Value) []byte
+	appendTo func(dst []byte, a *issued) []byte
+}
+
+// issued is what an answer is made of.
+type issued struct {
+	series string
+	form   string // the public form of the values; "": they have none
+	ids    bool   // the session may decode them, so it is told the ids too
+	values []server.Value
 }
 
 // The forms, the default first.
@@ -70,11 +78,11 @@ func (m *media) quality(header string) float64 {
 	return quality
 }
 
-func appendJSON(dst []byte, series string, values []server.Value) []byte {
+func appendJSON(dst []byte, a *issued) []byte {
 	dst = append(dst, `{"series":`...)
-	dst = strconv.AppendQuote(dst, series) // a name is of letters, digits and a few signs
+	dst = strconv.AppendQuote(dst, a.series) // a name is of letters, digits and a few signs
 	dst = append(dst, `,"values":[`...)
-	for i, v := range values {
+	for i, v := range a.values {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -82,22 +90,38 @@ func appendJSON(dst []byte, series string, values []server.Value) []byte {
 			dst = appendText(dst, v.Text)
 			continue
 		}
-		dst = append(dst, '"')
-		dst = strconv.AppendInt(dst, int64(v.ID), 10)
-		dst = append(dst, '"')
+		dst = appendQuoted(dst, v.ID)
 	}
-	return append(dst, "]}\n"...)
+	if dst = append(dst, ']'); a.form != "" {
+		dst = appendText(append(dst, `,"form":`...), a.form)
+	}
+	if a.form != "" && a.ids {
+		dst = append(dst, `,"ids":[`...)
+		for i, v := range a.values {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendQuoted(dst, v.ID)
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, "}\n"...)
 }
 
-func appendLines(dst []byte, _ string, values []server.Value) []byte {
-	for _, v := range values {
+// appendQuoted appends an id as JSON has it: a string, because JavaScript would round it.
+func appendQuoted(dst []byte, id firn.ID) []byte {
+	return append(strconv.AppendInt(append(dst, '"'), int64(id), 10), '"')
+}
+
+func appendLines(dst []byte, a *issued) []byte {
+	for _, v := range a.values {
 		dst = append(appendPlain(dst, v), '\n')
 	}
 	return dst
 }
 
-func appendBytes(dst []byte, _ string, values []server.Value) []byte {
-	for _, v := range values {
+func appendBytes(dst []byte, a *issued) []byte {
+	for _, v := range a.values {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(number(v)))
 	}
 	return dst
@@ -106,11 +130,8 @@ func appendBytes(dst []byte, _ string, values []server.Value) []byte {
 // number is the value of a series that answers with numbers. One that became another
 // by a reload, after it was looked at, ends the connection: no answer, and no log.
 func number(v server.Value) firn.ID {
-	if v.Text == "" {
-		return v.ID
-	}
-	id, err := firn.ParseID(v.Text)
-	if err != nil {
+	id, ok := v.Number()
+	if !ok {
 		panic(http.ErrAbortHandler)
 	}
 	return id

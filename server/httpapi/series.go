@@ -12,6 +12,7 @@ type seriesAnswer struct {
 	Name      string        `json:"name"`
 	Kind      string        `json:"kind,omitempty"`
 	Layout    string        `json:"layout,omitempty"` // the spec
+	Form      string        `json:"form,omitempty"`   // the public form of its answers
 	Numeric   bool          `json:"numeric"`
 	Ranges    bool          `json:"ranges"`
 	Ready     bool          `json:"ready"`
@@ -82,7 +83,7 @@ func mayKnow(session *server.Session, name string) (err error) {
 func describe(session *server.Session, s *server.Series) seriesAnswer {
 	st := s.State()
 	answer := seriesAnswer{
-		Name: s.Name(), Kind: st.Kind, Numeric: s.Numeric(), Ranges: s.Step() > 0,
+		Name: s.Name(), Kind: st.Kind, Form: s.FormName(), Numeric: s.Numeric(), Ranges: s.Step() > 0,
 		Ready: st.Ready(st.At) == nil, StoreAway: st.StoreAway, Problem: st.Trouble(st.At),
 	}
 	if l := s.Layout(); l.IsValid() {

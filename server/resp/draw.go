@@ -110,7 +110,7 @@ func (c *conn) gather(g *group, dst []server.Value) ([]server.Value, error) {
 func (c *conn) given(values []server.Value, as form) {
 	switch as {
 	case asNumber:
-		if t := values[0].Text; t != "" && !isNumber(t) {
+		if _, ok := values[0].Number(); !ok {
 			c.failure(errTexts) // since gather looked at the series, it became another
 			return
 		}

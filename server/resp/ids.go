@@ -102,17 +102,39 @@ func (c *conn) decode(args [][]byte) {
 	c.array(len(all))
 	for _, d := range all {
 		pairs := []string{"id", d.ID.String()}
+		if d.IsDocument() {
+			pairs = documentPairs(d)
+		}
 		if d.Layout.IsValid() {
 			pairs = append(pairs, "layout", d.Name, "time", d.TimeText(), "unix_ms", strconv.FormatInt(d.Time.UnixMilli(), 10))
 		}
 		for _, f := range d.Fields {
 			pairs = append(pairs, f.Name, f.Value())
 		}
+		if d.Form != "" && !d.IsDocument() {
+			pairs = append(pairs, "form", d.Form, "text", d.Text)
+		}
 		c.dictionary(len(pairs) / 2)
 		for _, text := range pairs {
 			c.bulk(text)
 		}
 	}
+}
+
+// documentPairs are keys and values of a document: those that HTTP has in JSON.
+func documentPairs(d server.Decoded) []string {
+	pairs := []string{"text", d.Text, "kind", "document"}
+	if d.Document.Period != "" {
+		pairs = append(pairs, "period", d.Document.Period)
+	}
+	pairs = append(pairs, "count", strconv.FormatInt(d.Document.Count, 10))
+	if d.ID > 0 {
+		pairs = append(pairs, "id", d.ID.String())
+	}
+	if d.Form != "" {
+		pairs = append(pairs, "form", d.Form)
+	}
+	return append(pairs, "series", d.Series)
 }
 
 // option sets what is this protocol's alone.

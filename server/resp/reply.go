@@ -93,23 +93,13 @@ const maxSafe = 1<<53 - 1
 // number is a value as an integer; or as a string where safe asks for that and the
 // integer is one that JavaScript would round.
 func (r *reply) number(v server.Value, safe bool) {
-	if safe && (v.ID > maxSafe || v.Text != "" && rounds(v.Text)) {
+	n, _ := v.Number()
+	if safe && n > maxSafe {
 		r.value(v)
 		return
 	}
-	r.out = v.Append(append(r.out, ':'))
+	r.out = strconv.AppendInt(append(r.out, ':'), int64(n), 10)
 	r.out = append(r.out, '\r', '\n')
-}
-
-func isNumber(text string) bool {
-	_, err := strconv.ParseInt(text, 10, 64)
-	return err == nil
-}
-
-// rounds reports whether JavaScript would round a decimal number.
-func rounds(text string) bool {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return err != nil || n > maxSafe
 }
 
 // maxError is how long an error may be, in bytes.

@@ -26,6 +26,14 @@ export function decoder(ask) {
 
 function reading(r, of) {
   const div = element('div', 'reading');
+  if (r.series) {
+    const number = r.id === '0' ? '' : `, the number ${words.digits(r.id)}`;
+    div.append(
+      element('h3', '', `a document of series ${r.series}`),
+      element('p', 'when', element('b', '', r.text), `: ${r.period ? `date ${r.period}, ` : ''}count ${words.digits(r.count)}${number}`),
+    );
+    return div;
+  }
   if (!r.layout) {
     div.append(element('h3', '', r.known ? 'the number behind it' : 'a plain number'), element('p', 'when', `${words.digits(r.id)}: no layout that is known here makes sense of it`));
     if (r.known) div.lastChild.textContent = words.digits(r.id);
