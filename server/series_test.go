@@ -171,7 +171,7 @@ func TestDecode(t *testing.T) {
 	}{
 		{"two series of one layout", []*server.Series{photo, video}, server.Options{}, "", id, "firn"},
 		{"two layouts", []*server.Series{photo, tweet, orders}, server.Options{}, "", id, "firn twitter"},
-		{"no layout: a guess", []*server.Series{orders}, server.Options{Now: then}, "", id, "?discord ?twitter ?classic ?firn ?sonyflake ?sharded ?shardingsphere ?idgen ?uidgenerator ?instagram"},
+		{"no layout: a guess", []*server.Series{orders}, server.Options{Now: then}, "", id, "?discord ?twitter ?classic ?firn ?sonyflake ?sharded ?shardingsphere ?idgen ?uidgenerator ?instagram ?instagram;epoch=2011-01-01T00:00:00Z"},
 		{"no layout, and a small number", []*server.Series{orders}, server.Options{}, "", "42", "?"},
 		{"another layout", []*server.Series{orders}, server.Options{Layout: firn.MustLayout("twitter")}, "", id, "?twitter"},
 		{"no guess where it is known", []*server.Series{photo}, server.Options{}, "", id, "firn"},
