@@ -228,32 +228,19 @@ func lockStore(t *testing.T, store string, h *hold, _ holdEvent) {
 	}
 }
 
-func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
-	for tries := 1; !holdMishapOnce(t, f, mishap, tries == 3); tries++ {
-		t.Log("the machine was so busy that firn was late")
-	}
-}
+// unhurried are knobs of a pool for programs that need some time to end on a busy machine.
+var unhurried = []string{"--outage", "15s", "--renew", "3s", "--ttl", "6s", "--grace", "4s", "--wait", "2m", "--json"}
 
-// holdMishapOnce reports whether the mishap went as it should. Where firn itself comes
-// late, its timer kills both, or it stops the program since the grant was not extended in
-// time: that is right, and not what is to be seen here, so but for the last time it is no
-// failure.
-func holdMishapOnce(t *testing.T, f *foreign, mishap *mishap, last bool) bool {
+func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
 	store := filepath.Join(t.TempDir(), "ids.db")
 	newPoolIn(t, store, "--layout", "classic", "--workers", "0-0")
-	flags := append([]string{"--layout", "classic"}, hurried...)
+	flags := append([]string{"--layout", "classic"}, unhurried...)
 	first := startHold(t, store, flags, f.rate(5000, 0)...)
 	e := first.issues(t)
 	next := startHold(t, store, flags, f.rate(5000, 1000)...)
 
 	mishap.happens(t, store, first, e)
-	code := first.code(t)
-	late := code == 137 || code == exitStopped && strings.Contains(read(t, first.errs), "it was not extended in time")
-	if late && mishap.code == exitStopped && !last {
-		next.code(t)
-		return false
-	}
-	if code != mishap.code {
+	if code := first.code(t); code != mishap.code {
 		t.Errorf("exit code %d, want %d", code, mishap.code)
 	}
 	await(t, "the end of the program", func() bool { return gone(e.PID) })
@@ -279,7 +266,6 @@ func holdMishapOnce(t *testing.T, f *foreign, mishap *mishap, last bool) bool {
 	if !mishap.refused {
 		awaitFree(t, store)
 	}
-	return true
 }
 
 // Processes come and go, by all ways to go, and follow each other on few workers.

@@ -102,7 +102,7 @@ func (h *hold) code(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-h.done:
-	case <-time.After(40 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatalf("it does not end: %s\n%s", h.Args, read(t, h.errs))
 	}
 	return shellStatus(h.ProcessState)
@@ -171,7 +171,7 @@ func kill(t *testing.T, pid int, s syscall.Signal) {
 // await waits until something is so.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited too long for %s", what)
 		}
