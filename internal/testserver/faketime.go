@@ -18,16 +18,9 @@ var faketimeKind = &kind{
 func PostgresBehind(tb testing.TB, by time.Duration, settings ...string) *Server {
 	tb.Helper()
 	require(tb, faketimeKind)
-	return launch(tb, postgresKind, plan{
-		ports:   1,
-		prepare: preparePostgres,
-		command: func(s *Server) []string {
-			return append([]string{
-				program("env"), "LD_PRELOAD=" + program(faketimeKind.binaries[0]), fmt.Sprintf("FAKETIME=%+.3f", -by.Seconds()),
-				"FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1",
-			}, postgresCommand(s, settings)...)
-		},
-		url:   postgresURL,
-		ready: postgresReady,
-	})
+	from, _ := asked()
+	return startPostgres(tb, from, []string{
+		"LD_PRELOAD=" + program(faketimeKind.binaries[0]), fmt.Sprintf("FAKETIME=%+.3f", -by.Seconds()),
+		"FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1",
+	}, settings)
 }

@@ -62,9 +62,11 @@ var (
 		binaries: []string{"pgbouncer"},
 		stop:     syscall.SIGTERM,
 	}
+	// patchelfKind is for programs of newer systems, see fromDebian.
+	patchelfKind = &kind{name: "patchelf", packages: []string{"patchelf"}, binaries: []string{"patchelf"}}
 
 	kinds = []*kind{
-		postgresKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind,
+		postgresKind, patchelfKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind,
 		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind, spinKind, chromiumKind, faketimeKind,
 	}
 )

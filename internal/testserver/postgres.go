@@ -17,53 +17,79 @@ import (
 )
 
 // Postgres starts a PostgreSQL server. The settings are those of -c, such as
-// "wal_level=logical". The user t may do everything, without a password.
+// "wal_level=logical". The user t may do everything, without a password. Its version is the first
+// one that FIRN_TEST_POSTGRES names, or that of this machine.
 func Postgres(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
+	from, _ := asked()
+	return startPostgres(tb, from, nil, settings)
+}
+
+// PostgresTarget is Postgres, for the server that a shard moves to: its version is the second one
+// of FIRN_TEST_POSTGRES.
+func PostgresTarget(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	_, to := asked()
+	return startPostgres(tb, to, nil, settings)
+}
+
+// startPostgres starts a server of a major version, with variables in its environment.
+func startPostgres(tb testing.TB, major string, env, settings []string) *Server {
+	tb.Helper()
+	require(tb, postgresKind)
+	p := postgresOf(tb, major)
 	return launch(tb, postgresKind, plan{
 		ports:   1,
-		prepare: preparePostgres,
-		command: func(s *Server) []string { return postgresCommand(s, settings) },
-		url:     postgresURL,
-		ready:   postgresReady,
+		prepare: func(s *Server) error { return p.prepare(s) },
+		command: func(s *Server) []string {
+			argv := p.command(s, settings)
+			if env != nil {
+				argv = append(append([]string{program("env")}, env...), argv...)
+			}
+			return argv
+		},
+		url:      postgresURL,
+		ready:    postgresReady,
+		programs: p,
 	})
 }
 
 func postgresURL(addr string) string { return "postgres://t@" + addr + "/postgres?sslmode=disable" }
 
-func postgresCommand(s *Server, settings []string) []string {
-	argv := []string{
-		program(pgPattern + "postgres"), "-D", filepath.Join(s.home, "data"),
+func (p *postgres) command(s *Server, settings []string) []string {
+	argv := p.argv(
+		"postgres", "-D", filepath.Join(s.home, "data"),
 		"-h", "127.0.0.1", "-p", strconv.Itoa(s.ports[0]),
 		"-c", "unix_socket_directories=", "-c", "shared_buffers=16MB",
 		// In files of the data directory, which go with it.
 		"-c", "dynamic_shared_memory_type=mmap",
-	}
+	)
 	for _, set := range settings {
 		argv = append(argv, "-c", set)
 	}
 	return argv
 }
 
-func preparePostgres(s *Server) error {
+// prepare makes the data directory of a server.
+func (p *postgres) prepare(s *Server) error {
 	data := filepath.Join(s.home, "data")
-	err := template{
-		name: "postgres",
-		argv: []string{
-			program(pgPattern + "initdb"), "-D", "%s", "-U", "t", "-A", "trust", "-E", "UTF8", "--locale=C",
-			"--no-sync", "--no-instructions",
-		},
-	}.copyTo(s, data)
-	if err != nil {
+	made := template{
+		name: "postgres" + p.major,
+		argv: p.argv("initdb", "-D", "%s", "-U", "t", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"),
+	}
+	if p.alike {
+		return made.make(s, data)
+	}
+	if err := made.copyTo(s, data); err != nil {
 		return err
 	}
-	return newSystem(s, data)
+	return p.newSystem(s, data)
 }
 
 // newSystem gives a copied data directory a system identifier of its own, as
 // every PostgreSQL server has: it is the first number of global/pg_control, which
 // ends in its checksum. The log, where it stands too, is begun anew.
-func newSystem(s *Server, data string) error {
+func (p *postgres) newSystem(s *Server, data string) error {
 	path := filepath.Join(data, "global", "pg_control")
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -79,7 +105,7 @@ func newSystem(s *Server, data string) error {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			return err
 		}
-		return s.run(program(pgPattern+"pg_resetwal"), "-f", "-D", data)
+		return s.run(p.argv("pg_resetwal", "-f", "-D", data)...)
 	}
 	return errors.New("testserver: pg_control has no checksum where PostgreSQL writes one")
 }
@@ -130,21 +156,23 @@ type Standby struct {
 // PostgresStandby starts a standby of primary, which replicates asynchronously.
 func PostgresStandby(tb testing.TB, primary *Server, settings ...string) *Standby {
 	tb.Helper()
+	p := primary.plan.programs
 	link := NewProxy(tb, primary.Addr())
 	prepare := func(s *Server) error {
 		host, port, err := net.SplitHostPort(link.Addr())
 		if err != nil {
 			return err
 		}
-		return s.run(program(pgPattern+"pg_basebackup"), "-D", filepath.Join(s.home, "data"), "-R", "-X", "stream",
-			"-c", "fast", "--no-sync", "-d", fmt.Sprintf("host=%s port=%s user=t sslmode=disable", host, port))
+		return s.run(p.argv("pg_basebackup", "-D", filepath.Join(s.home, "data"), "-R", "-X", "stream",
+			"-c", "fast", "--no-sync", "-d", fmt.Sprintf("host=%s port=%s user=t sslmode=disable", host, port))...)
 	}
 	s := launch(tb, postgresKind, plan{
-		ports:   1,
-		prepare: prepare,
-		command: func(s *Server) []string { return postgresCommand(s, settings) },
-		url:     postgresURL,
-		ready:   postgresReady,
+		ports:    1,
+		prepare:  prepare,
+		command:  func(s *Server) []string { return p.command(s, settings) },
+		url:      postgresURL,
+		ready:    postgresReady,
+		programs: p,
 	})
 	return &Standby{Server: s, Link: link}
 }
@@ -153,7 +181,7 @@ func PostgresStandby(tb testing.TB, primary *Server, settings ...string) *Standb
 // it takes writes.
 func (s *Standby) Promote(tb testing.TB) {
 	tb.Helper()
-	if err := s.run(program(pgPattern+"pg_ctl"), "promote", "-w", "-t", "60", "-D", filepath.Join(s.home, "data")); err != nil {
+	if err := s.run(s.plan.programs.argv("pg_ctl", "promote", "-w", "-t", "60", "-D", filepath.Join(s.home, "data"))...); err != nil {
 		tb.Fatal(err)
 	}
 }

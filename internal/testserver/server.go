@@ -35,6 +35,8 @@ type plan struct {
 	command func(s *Server) []string // called before each start
 	url     func(addr string) string // as store/open reads it
 	ready   func(addr string) error  // nil once it serves
+
+	programs *postgres // of PostgreSQL
 }
 
 const (

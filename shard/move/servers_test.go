@@ -16,11 +16,16 @@ import (
 )
 
 // Shards move between these two; all tests of this binary share them.
-func sourceServer(tb testing.TB, _ ...string) *testserver.Server { return moving(tb) }
-func targetServer(tb testing.TB, _ ...string) *testserver.Server { return moving(tb) }
+func sourceServer(tb testing.TB, _ ...string) *testserver.Server {
+	return moving(tb, testserver.Postgres)
+}
 
-func moving(tb testing.TB) *testserver.Server {
-	return testserver.Postgres(tb, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20",
+func targetServer(tb testing.TB, _ ...string) *testserver.Server {
+	return moving(tb, testserver.PostgresTarget)
+}
+
+func moving(tb testing.TB, start func(testing.TB, ...string) *testserver.Server) *testserver.Server {
+	return start(tb, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20",
 		"max_logical_replication_workers=20", "max_worker_processes=30", "max_prepared_transactions=4", "fsync=off",
 		"wal_retrieve_retry_interval=100ms") // else a subscription may begin only seconds after another one
 }

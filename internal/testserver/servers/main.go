@@ -13,7 +13,8 @@ import (
 )
 
 const usage = `usage:
-  servers install          install the servers that are missing, if that may be done
+  servers install          install the servers that are missing, if that may be done, and
+                           fetch the other versions of PostgreSQL
   servers run COMMAND...   the same, then run the tests; the last lines say how
                            many were skipped for want of which server
   servers clean            remove what test runs left behind
@@ -27,7 +28,7 @@ func main() {
 	code, err := 0, error(nil)
 	switch args := os.Args[2:]; {
 	case os.Args[1] == "install" && len(args) == 0:
-		err = install()
+		err = errors.Join(install(), testserver.Postgreses())
 	case os.Args[1] == "run" && len(args) > 0:
 		code, err = run(args)
 	case os.Args[1] == "clean" && len(args) == 0:
