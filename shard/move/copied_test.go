@@ -35,7 +35,7 @@ func (s *site) again(t *testing.T) {
 func TestCopiedSource(t *testing.T) {
 	testserver.OnlyLong(t)
 	t.Parallel()
-	source, target := moving(t), moving(t)
+	source, target := sourceServer(t), targetServer(t)
 	a, b := pairOn(t, source, target, 2)
 	for n := range 2 {
 		a.must(t, fmt.Sprintf(shop, n))
@@ -67,7 +67,7 @@ func TestCopiedSource(t *testing.T) {
 func TestCopiedTarget(t *testing.T) {
 	testserver.OnlyLong(t)
 	t.Parallel()
-	source, target := moving(t), moving(t)
+	source, target := sourceServer(t), targetServer(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	m := mover(t, a, b)
@@ -95,7 +95,7 @@ func TestCopiedTarget(t *testing.T) {
 // TestSlotOfAnother: a copy of the old server has the slot that the old server waits for, and status says so.
 func TestSlotOfAnother(t *testing.T) {
 	t.Parallel()
-	source, target := moving(t), moving(t)
+	source, target := sourceServer(t), targetServer(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	mustMove(t, mover(t, a, b).Move, 1)

@@ -20,7 +20,7 @@ import (
 // again: the mover waits for them and goes on, and nothing that was acknowledged is lost.
 func TestRestarted(t *testing.T) {
 	t.Parallel()
-	source, target := moving(t), moving(t)
+	source, target := sourceServer(t), targetServer(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	w := write(t, 1, a, b)
@@ -74,7 +74,7 @@ func TestPromoted(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the word has arrived: %v", arrives), func(t *testing.T) {
 			t.Parallel()
-			source, target := moving(t), moving(t)
+			source, target := sourceServer(t), targetServer(t)
 			a, b := pairOn(t, source, target, 2)
 			a.must(t, fmt.Sprintf(shop, 1))
 			standby := testserver.PostgresStandby(t, source, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "max_worker_processes=30", "max_prepared_transactions=4")
@@ -299,7 +299,7 @@ func TestReopenedAfterTheWord(t *testing.T) {
 // stays.
 func TestStandbyBehind(t *testing.T) {
 	t.Parallel()
-	source, target := moving(t), moving(t)
+	source, target := sourceServer(t), targetServer(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	standby := testserver.PostgresStandby(t, target, "max_wal_senders=20", "max_worker_processes=30", "max_prepared_transactions=4")

@@ -11,7 +11,7 @@ import (
 // target by then, so the mover waits for the source and has pg_dump read it again.
 func TestRestartedWhileDumping(t *testing.T) {
 	t.Parallel()
-	source, target := moving(t), testserver.Shared(t, targetServer)
+	source, target := sourceServer(t), testserver.Shared(t, targetServer)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	holder := dial(t, a.Server.Config.ConnString())
