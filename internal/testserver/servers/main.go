@@ -13,8 +13,9 @@ import (
 )
 
 const usage = `usage:
-  servers install          install the servers that are missing, if that may be done, and
-                           fetch the other versions of PostgreSQL
+  servers install          install the servers that are missing, if that may be done
+  servers postgres         fetch PostgreSQL 14 to 18, which FIRN_TEST_POSTGRES=15-18 has tests
+                           talk to
   servers run COMMAND...   the same, then run the tests; the last lines say how
                            many were skipped for want of which server
   servers clean            remove what test runs left behind
@@ -28,7 +29,9 @@ func main() {
 	code, err := 0, error(nil)
 	switch args := os.Args[2:]; {
 	case os.Args[1] == "install" && len(args) == 0:
-		err = errors.Join(install(), testserver.Postgreses())
+		err = install()
+	case os.Args[1] == "postgres" && len(args) == 0:
+		err = testserver.Postgreses()
 	case os.Args[1] == "run" && len(args) > 0:
 		code, err = run(args)
 	case os.Args[1] == "clean" && len(args) == 0:
