@@ -3,7 +3,6 @@ package document
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -85,11 +84,8 @@ func (p *Pattern) parse(text string) (s Number, wrong *part, err error) {
 		return Number{}, q, &firn.SyntaxError{Kind: "document", Text: text, Offset: min(at, len(text)), Reason: fmt.Sprintf(format, args...)}
 	}
 	extra := len(text) - p.shortest()
-	switch grows := slices.ContainsFunc(p.parts, func(q part) bool { return q.grows }); {
-	case extra < 0:
+	if extra < 0 {
 		return bad(len(text), nil, "it is too short for %s", p)
-	case extra > 0 && !grows:
-		return bad(p.shortest(), nil, "it is too long for %s", p)
 	}
 	s.Text = text
 	at, wrongAt := 0, 0
@@ -122,7 +118,10 @@ func (p *Pattern) parse(text string) (s Number, wrong *part, err error) {
 		}
 		at += n
 	}
-	if wrong != nil {
+	switch {
+	case at < len(text): // a check of another place says nothing
+		return bad(at, nil, "it is too long for %s", p)
+	case wrong != nil:
 		return bad(wrongAt, wrong, "the check {%s} is wrong: something was mistyped", wrong.check.name)
 	}
 	if p.ints {
