@@ -32,7 +32,7 @@ func TestHours(t *testing.T) {
 	wantNext(t, s, "270314030001")
 }
 
-// Troll goes back by two hours at once: the two come again, and both go on.
+// Troll goes back by two hours at once: the two come again, and both continue.
 func TestHoursThatComeAgain(t *testing.T) {
 	st, set := at(time.Date(2026, 10, 25, 0, 59, 0, 0, time.UTC))
 	anew := func() *document.Series { return opened(t, st, byHour, hourly("Antarctica/Troll")) }
@@ -113,7 +113,7 @@ func TestAfterAnHour(t *testing.T) {
 	}
 }
 
-// Show has the last text of this hour and of each later one, and Raise goes on above them.
+// Show has the last text of this hour and of each later one, and Raise continues above them.
 func TestShowHours(t *testing.T) {
 	st, set := at(time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC))
 	s := opened(t, st, byHour, hourly("America/New_York"))

@@ -28,7 +28,7 @@ var Forms = []Form{
 	{"yyDDDHH", "0600215"},
 }
 
-// FormNamed returns the form of that name; nil: there is none.
+// FormNamed returns the form of that name, or nil if there is none.
 func FormNamed(name string) *Form {
 	for i := range Forms {
 		if Forms[i].Name == name {

@@ -117,7 +117,7 @@ func (s *supply) pause() bool {
 	return true
 }
 
-// resume tries to open a supply that was paused as before. One that was open has ended.
+// resume tries again to open a supply that was paused. One that was open had ended before it was paused, and stays so.
 func (s *supply) resume(ctx context.Context, stores *sharedStores, opened func()) {
 	if s.now.Load() != nil {
 		return
