@@ -138,9 +138,10 @@ func (s *served) until(what string, done func() bool) {
 	}
 }
 
+// ready reports whether every series can issue: a document may be the last that opens.
 func (s *served) ready() bool {
-	code, _ := s.get("/readyz")
-	return code == http.StatusOK
+	code, text := s.get("/readyz")
+	return code == http.StatusOK && !strings.HasPrefix(text, "ready, but for ")
 }
 
 // signal sends a signal.
