@@ -11,7 +11,8 @@ import (
 )
 
 // sqlPath is the search_path, which of its schemas do not exist, whether any does, and which
-// other schemas have a table firn_records. The catalog shows them to roles without rights.
+// schemas outside of it have a table firn_records. The catalog shows them to roles without rights.
+// It also shows a table that was created this moment, which to_regclass does not find yet.
 const sqlPath = `
 WITH ` + sqlPlaces + `
 SELECT current_setting('search_path'),
@@ -19,7 +20,8 @@ SELECT current_setting('search_path'),
 		WHERE path.schema <> current_user AND path.schema NOT IN (SELECT nspname::text FROM pg_namespace)), ''),
 	EXISTS (SELECT FROM path JOIN pg_namespace AS n ON n.nspname::text = path.schema),
 	coalesce((SELECT string_agg(n.nspname::text, chr(10) ORDER BY n.nspname) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-		WHERE c.relname = 'firn_records' AND c.relkind IN ('r', 'p', 'v') AND n.nspname NOT LIKE 'pg\_%' AND to_regclass('firn_records') IS NULL), ''),
+		WHERE c.relname = 'firn_records' AND c.relkind IN ('r', 'p', 'v') AND n.nspname NOT LIKE 'pg\_%' AND to_regclass('firn_records') IS NULL
+		AND n.nspname::text NOT IN (SELECT schema FROM path)), ''),
 	quote_ident(current_user), quote_ident(current_database())`
 
 // A path is where a role without a table looked for it, and where there is one.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/firn-id/firn"
@@ -63,6 +65,38 @@ func TestTableElsewhere(t *testing.T) {
 	if err := admin.QueryRow(`SELECT count(*) FROM pg_class WHERE relname = 'firn_records'`).Scan(&tables); err != nil || tables != 1 {
 		t.Errorf("%d tables, %v", tables, err)
 	}
+}
+
+// TestTableComesMeanwhile: while a table is being created, its row in the catalog is seen a moment
+// before its name is. That moment is no reason to speak of another schema.
+func TestTableComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	address := own(t)
+	schema := newSchema(t, address)
+	path := at(t, address, "search_path="+schema)
+	creator := connect(t, path)
+	do(t, creator, statements()[0])
+	var done atomic.Bool
+	var asking sync.WaitGroup
+	for range 3 {
+		conn, err := connect(t, path).Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		asking.Go(func() {
+			for !done.Load() && !t.Failed() {
+				if err := hidden(t.Context(), conn); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := 0; i < 200 && !t.Failed(); i++ {
+		do(t, creator, `DROP TABLE firn_records`, statements()[0])
+	}
+	done.Store(true)
+	asking.Wait()
 }
 
 // TestSecondStore: a second store in a database is made on purpose, in another schema.
