@@ -139,10 +139,15 @@ SET search_path = pg_catalog, pg_temp AS $$
 		UNION SELECT 'pg_type'::regclass, t.oid FROM pg_type AS t WHERE t.typnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = schema))
 	SELECT DISTINCT o.type || ' ' || o.identity
 	FROM inside AS i JOIN pg_depend AS d ON d.refclassid = i.classid AND d.refobjid = i.objid AND d.deptype IN ('n', 'a')
-		AND d.classid IN ('pg_rewrite'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_trigger'::regclass, 'pg_policy'::regclass)
+		AND d.classid IN ('pg_rewrite'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_trigger'::regclass, 'pg_policy'::regclass, 'pg_type'::regclass)
 	CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
 	CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, d.objsubid) AS a
-	WHERE a.object_names[1] <> outside.schema AND a.object_names[1] NOT LIKE 'pg\_t%'
+	-- The names of a type, and of a domain's constraint, do not begin with that of its schema.
+	CROSS JOIN LATERAL (SELECT coalesce(
+		(SELECT n.nspname::text FROM pg_constraint AS c JOIN pg_namespace AS n ON n.oid = c.connamespace WHERE d.classid = 'pg_constraint'::regclass AND c.oid = d.objid),
+		(SELECT n.nspname::text FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid),
+		a.object_names[1]) AS name) AS has
+	WHERE has.name <> outside.schema AND has.name NOT LIKE 'pg\_t%'
 	ORDER BY 1
 $$;
 
