@@ -68,7 +68,7 @@ func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
 	if err := onlyFor(cmd, d, config.Sequence, "firn series set %s --pattern PATTERN", "cache"); err != nil {
 		return err
 	}
-	info, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Document.Pattern, d.Options.Document.Zone)
+	info, err := document.Widen(cmd.Context(), st, d.Name, &d.Options.Document)
 	if err != nil {
 		return d.explain(err)
 	}

@@ -38,7 +38,7 @@ var arrows = []rule{
 	// A lease is of a pool, whose name, default and errors package pool declares.
 	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
-	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record"}},
+	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "plan", ours: []string{"."}},
 	{pkg: "inspect", ours: []string{"."}},
 	{pkg: "verify", ours: []string{"."}, third: []string{"github.com/RoaringBitmap/roaring/v2"}},
@@ -126,7 +126,8 @@ var arrows = []rule{
 	// It opens pools, so it needs the errors and the records that package pool declares. Nothing
 	// that pool imports imports it: lease and the simulation of pools run it.
 	{pkg: "internal/opening", ours: []string{".", "store", "internal/term", "pool"}},
-	{pkg: "internal/dated", ours: []string{".", "store", "internal/block", "internal/record"}},
+	{pkg: "internal/dated", ours: []string{".", "store", "internal/block", "internal/record", "internal/template"}},
+	{pkg: "internal/template"},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/supply", ours: []string{".", "store", "internal/block", "internal/record"}},
 	{pkg: "internal/phrase"},
