@@ -18,10 +18,13 @@ func (r *reader) oneSeries(name Entry, n *yaml.Node) Written {
 	s := Written{Name: name, keys: map[string]Entry{}}
 	what := "series." + name.Text
 	before := len(r.faults)
-	if !IsSeriesName(name.Text) {
-		r.fault(name.At, "series %q: %s", name.Text, SeriesNameRule)
-	}
 	kind := kindIn(n)
+	switch {
+	case IsTemplate(name.Text) && kind != "" && kind != Document:
+		r.fault(name.At, "series %q: a template is of kind document, and this is a %s", name.Text, kind)
+	case !IsTemplate(name.Text) && !IsSeriesName(name.Text):
+		r.fault(name.At, "series %q: %s; or a template of documents, such as \"bill:*\"", name.Text, SeriesNameRule)
+	}
 	r.mapping(what, n, func(key Entry, value *yaml.Node) {
 		switch {
 		case key.Text == "kind":

@@ -17,7 +17,7 @@ import (
 // only if that cannot have lost one; elsewhere it could be one that the store has lost, and
 // [Create] says that there was none. A series that could repeat the texts of another one in
 // the store is not created. With Options.Template that is said of the template, and a name that
-// is new begins by itself. The series outlives ctx; Close hands back what is left.
+// is new begins by itself. A template can be opened, and gives no texts itself: its names do. The series outlives ctx; Close hands back what is left.
 //
 // Errors to tell apart, besides the store's: [*OptionError]; [*MissingError]; [*FullError];
 // [*DefinitionError], the series has another pattern or zone; [*OverlapError]; [*LossyError], the
@@ -30,9 +30,6 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	}
 	if _, err := o.rules(name); err != nil {
 		return nil, err
-	}
-	if template.Is(name) {
-		return nil, &OptionError{"series", fmt.Sprintf("series %s: it is a template: open one of its names, with Options.Template", name), nil}
 	}
 	p, err := durabilityOf(ctx, st, name, o.MayRepeat)
 	if err != nil {

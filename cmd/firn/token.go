@@ -81,7 +81,7 @@ func (o *tokenOptions) validate() error {
 	}
 	for i, name := range o.series {
 		switch {
-		case name != "*" && !config.IsSeriesName(name):
+		case name != "*" && !config.IsTemplate(name) && !config.IsSeriesName(name):
 			f := ui.Bad("--series %q: %s", name, config.SeriesNameRule)
 			if strings.Contains(name, ",") {
 				f.Hint("for several series: --series %s", strings.Join(strings.Split(name, ","), " --series "))

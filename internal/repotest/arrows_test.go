@@ -58,7 +58,7 @@ var arrows = []rule{
 	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is
 	// read are the options of the packages that it imports, with their own checks and defaults;
 	// so server is below config, and knows nothing of firn.yaml.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/dated", "internal/nearest", "internal/phrase", "internal/template", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
 
 	// What it opens by the settings, and how: what a store says of it is in the packages below, which
 	// the command, doctor and the server ask too.
@@ -70,7 +70,7 @@ var arrows = []rule{
 	// series. They are internal because a program has config/open, which asks them.
 	{pkg: "internal/whichstore", ours: []string{"config", "store/open", "store/sqlite", "internal/variable"}},
 	{pkg: "internal/copied", ours: []string{"store", "pool", "internal/block", "internal/dated", "internal/record", "internal/term"}},
-	{pkg: "internal/countername", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record"}},
+	{pkg: "internal/countername", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "internal/leaseoptions", ours: []string{"config", "store", "lease", "pool", "internal/term"}},
 	{pkg: "internal/beside", ours: []string{".", "config", "store", "lease", "pool", "internal/term"}},
 	{pkg: "internal/cause", ours: []string{"config", "store", "lease", "pool", "internal/beside", "internal/term"}},
