@@ -183,9 +183,8 @@ func (d *drawing) explain(err error) error {
 	if f == nil {
 		f = classify(err)
 	}
-	var none *document.MissingError
-	if errors.As(err, &none) && none.Template != "" {
-		return f.Hint("a name begins with its first text: firn next %s", phrase.ShellWord(d.Name)).Hint("to see the template: firn series show %s", phrase.ShellWord(none.Template))
+	if hintTemplate(f, err) {
+		return f
 	}
 	if m := d.missingOf(err); m != nil && d.Leasing == nil {
 		return elsewhereFirst(err, addHints(f, missingHints([]*missing{m})))
@@ -204,10 +203,7 @@ func (d *drawing) explain(err error) error {
 	var overlap *document.OverlapError
 	var after *document.AfterError
 	var gone *open.NoStoreError
-	var full *document.FullError
 	switch {
-	case errors.As(err, &full):
-		return f.Hint("to allow more names: firn series set %s --names %d", phrase.ShellWord(full.Template), 2*full.Names)
 	case errors.As(err, &gone):
 		return d.hintGone(f, gone)
 	case errors.As(err, &near):

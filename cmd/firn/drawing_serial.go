@@ -87,6 +87,3 @@ func (d *drawing) hintDefinition(f *ui.Failure, e *document.DefinitionError) *ui
 	}
 	return f
 }
-
-// anyName is a name of a template, to show people.
-func anyName(template string) string { return strings.TrimSuffix(template, "*") + "42" }

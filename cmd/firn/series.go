@@ -280,8 +280,10 @@ func (l *documentLine) facts() [][2]string {
 	all := [][2]string{{"series", l.Series}, {"kind", l.Kind}}
 	if l.Names != nil {
 		return l.lossyFact(append(all, [][2]string{
-			{"pattern", l.Pattern}, {"zone", orDash(l.Zone)},
-			{"names", strconv.Itoa(*l.Names)}, {"names at most", strconv.Itoa(l.MaxNames)},
+			{"pattern", l.Pattern},
+			{"zone", orDash(l.Zone)},
+			{"names", strconv.Itoa(*l.Names)},
+			{"names at most", strconv.Itoa(l.MaxNames)},
 		}...))
 	}
 	if l.Template != "" {

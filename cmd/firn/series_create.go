@@ -23,11 +23,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-func newSeriesCreate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "create [NAME]",
-		Short: "Create a series; without NAME, all of firn.yaml that the store lacks",
-		Long: `Create a series that never existed: a sequence (1, 2, 3), or a document (texts with a date
+const seriesCreateHelp = `Create a series that never existed: a sequence (1, 2, 3), or a document (texts with a date
 and a counter). Only you know that it never existed: a store that has lost the series looks
 the same, and a series that is created again repeats all that it gave out. A SQLite file
 notices a loss by itself, so there the first number creates the series.
@@ -55,7 +51,13 @@ Without NAME the command creates all series of firn.yaml that the store does not
 none if one of them may be a renamed or mistyped counter of the store. Create that one by its NAME.
 
 A NAME such as 'bill:*' is a template: each name that a client asks for, such as bill:42, has a
-counter of its own, and at most --names of them.`,
+counter of its own, and at most --names of them.`
+
+func newSeriesCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Create a series; without NAME, all of firn.yaml that the store lacks",
+		Long:  seriesCreateHelp,
 		Example: `  firn series create orders --kind sequence
   firn series create orders --kind sequence --first 1000000 --cache 500
   firn series create queue --kind sequence --order strict --max 999999

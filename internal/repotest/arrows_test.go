@@ -88,14 +88,14 @@ var arrows = []rule{
 	{pkg: "internal/remedy", ours: []string{".", "config", "store", "store/open", "store/sqlite", "pool", "internal/beside", "internal/cause", "internal/phrase", "internal/whichstore"}},
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase", "internal/template"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase", "internal/template"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
 		"server", "server/*", "internal/beside", "internal/block", "internal/countername", "internal/record", "internal/template", "internal/nearest", "internal/phrase", "internal/whichstore",
 		"recovery", "store/sqlite",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
-	{pkg: "server/*", ours: []string{".", "public", "document", "internal/template", "server", "server/internal/guard"}},
+	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
 	{pkg: "server/internal/guard", ours: []string{"server"}},
 	{pkg: "client", ours: []string{"."}},
 
