@@ -26,8 +26,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	from, _ := m.ends(g)
 	m.say(Progress{Phase: Cutting})
 	// Both again when nobody writes, by sessions that then know their way.
-	there, err := m.compareSchemas(ctx, g, p)
-	if err != nil {
+	if err := m.checkSchemas(ctx, g, p); err != nil {
 		return err
 	}
 	c := newCounting(m, g, p)
@@ -39,7 +38,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		reason, err := m.quiet(ctx, g, p)
 		if err == nil && reason == nil {
-			err = m.cutOnce(ctx, g, p, there, c)
+			err = m.cutOnce(ctx, g, p, c)
 			switch sqlstate(err) {
 			case "55P03", "57014", "40P01": // a lock, or the time, or a deadlock: somebody was faster
 				reason, err = &BusyError{p.shard, 0, "a table was in use at each try"}, nil
@@ -58,25 +57,6 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 			return err
 		}
 	}
-}
-
-// compareSchemas refuses a shard whose schema is another than that of its copy, and returns the
-// fingerprint of the copy.
-func (m *Mover) compareSchemas(ctx context.Context, g goal, p pairOf) (string, error) {
-	from, to := m.ends(g)
-	a, _ := p.sides(g)
-	var there *string
-	if err := to.conn.QueryRow(ctx, "SELECT firn.fingerprint($1)", a.schema).Scan(&there); err != nil {
-		return "", to.fault(err)
-	}
-	if there == nil {
-		return "", &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
-	}
-	err := from.call(ctx, "SELECT firn.compare_schemas(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
-	if sqlstate(err) == "ID008" {
-		err = &PartedError{p.shard, err}
-	}
-	return *there, err
 }
 
 // A BusyError says that no moment came in which a shard could change over.
@@ -130,7 +110,7 @@ func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error)
 }
 
 // cutOnce tries once.
-func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *counting) error {
+func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, c *counting) error {
 	from, to := m.ends(g)
 	a, _ := p.sides(g)
 	// Held from here on, so that nothing on the other server is in the way of the opening.
@@ -141,12 +121,12 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *
 	defer other.Rollback(context.WithoutCancel(ctx))
 	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
 	if _, err := other.Exec(ctx, limits(lockTime, cutTime)+"SELECT firn.lock_tables"+call+", firn.take"+call); err != nil {
-		return to.fault(err)
+		return parted(p.shard, to.fault(err))
 	}
 	begun := time.Now()
-	if err := from.letGo(ctx, p.shard, a, to.Name, there, m.options.Consumers); err != nil {
+	if err := from.letGo(ctx, p.shard, a, to.Name, m.options.Consumers); err != nil {
 		m.cancelCutover(ctx, from, p.shard, a)
-		return err
+		return parted(p.shard, err)
 	}
 	// From here on the shard is nowhere: who is told to stop finishes this first.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
@@ -170,14 +150,14 @@ func limits(lock, statement time.Duration) string {
 }
 
 // letGo has a server let a shard go, in one message.
-func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string, consumers []string) error {
+func (e *end) letGo(ctx context.Context, n int64, c copyOf, to string, consumers []string) error {
 	quoted := make([]string, len(consumers))
 	for i, name := range consumers {
 		quoted[i] = literal(name)
 	}
 	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(e.try, e.try)+
 		fmt.Sprintf("SELECT firn.lock_tables(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, cutTime)+
-		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there), strings.Join(quoted, ", ")))
+		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), strings.Join(quoted, ", ")))
 	if err != nil && !e.conn.IsClosed() {
 		e.conn.Exec(ctx, "ROLLBACK")
 	}

@@ -202,7 +202,7 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 	if !m.verified[p.shard] {
 		m.say(Progress{Phase: Verifying})
 		// Rows of a table that was changed cannot be compared.
-		if _, err := m.compareSchemas(ctx, g, p); err != nil {
+		if err := m.checkSchemas(ctx, g, p); err != nil {
 			return m.noWayBack(g, p.shard, err)
 		}
 		_, b := p.sides(g)

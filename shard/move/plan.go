@@ -206,7 +206,7 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 		return err
 	}
 	l.Shards = append(l.Shards, s)
-	found, err := inTheWay(ctx, l.source.conn, l.Source, n, s.Schema)
+	found, err := inTheWay(ctx, l.source.conn, l.Source, n, s.Schema, max(l.source.Version, l.target.Version))
 	if err != nil {
 		return err
 	}
