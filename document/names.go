@@ -27,8 +27,9 @@ func (e *FullError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*FullError) Retryable() bool { return false }
 
-// addName writes down that a template has a name, before the name counts anything. Two processes that add
-// names at the same moment may each add one to the last place.
+// addName writes down that a template has a name, before the name counts anything. How many names there are is
+// a record of its own, since to list them takes the longer the more there are. Processes that add names at the
+// same moment may pass the limit together, and one that is killed between the two writes is not counted.
 func addName(ctx context.Context, st store.Store, at dated.Place, def *dated.Definition) error {
 	if at.Template == "" {
 		return nil
@@ -37,18 +38,45 @@ func addName(ctx context.Context, st store.Store, at dated.Place, def *dated.Def
 	if err != nil || rec.Version != "" {
 		return err
 	}
-	names, err := st.List(ctx, dated.NamesOf(at.Template))
+	count, _, err := readCount(ctx, st, at.Template)
 	if err != nil {
 		return err
 	}
-	if len(names) >= def.MostNames() {
+	if count.Names >= def.MostNames() {
 		return &FullError{at.Template, at.Name, def.MostNames()}
 	}
 	_, err = record.Create(ctx, st, at.Record(), record.Encode(dated.NameRecord{V: record.Format}))
 	if errors.Is(err, store.ErrConflict) {
-		return nil // another process was first
+		return nil // another process was first, and counts it
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return countName(ctx, st, at.Template)
+}
+
+// readCount reads how many names a template has.
+func readCount(ctx context.Context, st store.Store, template string) (n dated.NameRecord, v store.Version, err error) {
+	rec, err := st.Get(ctx, dated.KeyCount(template))
+	if err == nil && rec.Version != "" {
+		n, err = record.Read[dated.NameRecord](rec)
+	}
+	return n, rec.Version, err
+}
+
+// countName counts one name more.
+func countName(ctx context.Context, st store.Store, template string) error {
+	for {
+		n, version, err := readCount(ctx, st, template)
+		if err != nil {
+			return err
+		}
+		n.V, n.Names = record.Format, n.Names+1
+		_, err = record.Write(ctx, st, dated.KeyCount(template), record.Encode(n), store.Condition{Version: version})
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
 }
 
 // locate returns where the series of a name is, and its definition: the name has one, or a template that it

@@ -16,7 +16,8 @@ import (
 //	serial/invoice              definition
 //	serial/invoice/20261120     counter
 //	serial/bill:*               definition of a template
-//	names/bill:*/42             says that bill:42 is a name of it
+//	names/bill:*                how many names it has
+//	names/bill:*/42             says that bill:42 is one of them
 //	name/bill:*/42/20261120     counter of bill:42
 const (
 	Keys     = "serial/" // prefix of definitions, and of the counters of documents that are no names
@@ -62,6 +63,9 @@ func (p Place) Record() string { return NamesOf(p.Template) + p.rest() }
 func CountersOf(template string) string { return NameKeys + template + "/" }
 func NamesOf(template string) string    { return Listed + template + "/" }
 
+// KeyCount is the key of the record that says how many names a template has.
+func KeyCount(template string) string { return Listed + template }
+
 // Split returns whose counter of which period has a key; false: the key is not that of a counter.
 func Split(key string) (p Place, period string, ok bool) {
 	rest, ofName := strings.CutPrefix(key, NameKeys)
@@ -84,15 +88,21 @@ func Split(key string) (p Place, period string, ok bool) {
 	return p, period, true
 }
 
-// A NameRecord says that a template has a name.
+// A NameRecord says that a template has a name, or how many.
 type NameRecord struct {
-	V int `json:"v"`
+	V     int `json:"v"`
+	Names int `json:"names,omitempty"`
 }
 
 func (n NameRecord) Version() int { return n.V }
 
-// Fault is "": nothing can be wrong with it.
-func (n NameRecord) Fault() string { return "" }
+// Fault says what of the record cannot be; "" if nothing.
+func (n NameRecord) Fault() string {
+	if n.Names < 0 {
+		return "has a negative number of names"
+	}
+	return ""
+}
 
 // Check reports whether a record is one of this package, and returns the error of a record
 // that cannot be read. A definition it returns, since it does not know patterns.
