@@ -75,7 +75,7 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		return s.notLost(ctx, st, name)
 	}
 	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name, near).
-		Hint("to draw from the counter: firn next %s", near).
+		Hint("to draw from the counter: firn next %s", drawWord(near)).
 		Hint("to draw ids with a time all the same: firn next %s --kind flake", name)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -13,6 +14,14 @@ import (
 
 // anyName is a name of a template, to show people.
 func anyName(template string) string { return strings.TrimSuffix(template, "*") + "42" }
+
+// drawWord is what firn next is given to draw from a counter: of a template one of its names.
+func drawWord(name string) string {
+	if config.IsTemplate(name) {
+		name = anyName(name)
+	}
+	return phrase.ShellWord(name)
+}
 
 // hintTemplate says what to do where a template has no room for a name, or not the name yet. It reports
 // whether that is what err says.

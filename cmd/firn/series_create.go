@@ -128,6 +128,10 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 	if d.Kind, err = s.kindToCreate(name, one); err != nil {
 		return nil, err
 	}
+	if config.IsTemplate(name) && d.Kind != config.Document {
+		return nil, ui.Bad("%s is the name of a template, and a template is of kind document, not %s", name, d.Kind).
+			Hint("for numbers 1, 2, 3 of each name: firn series create %s --pattern '{1+}'", phrase.ShellWord(name))
+	}
 	if err := s.strangeFlag(name, d.Kind); err != nil {
 		return nil, err
 	}

@@ -137,11 +137,14 @@ type KindError struct {
 	Want   string // the kind of the series
 	Across bool   // the series is spread over several stores
 	Have   config.Counter
-	Listed bool // the series is in firn.yaml
+	Listed bool   // the series is in firn.yaml
+	Taken  string // of a template: the sequence of the store whose name belongs to it
 }
 
 func (e *KindError) Error() string {
 	switch {
+	case e.Taken != "":
+		return fmt.Sprintf("series %s cannot be a template: the store has the sequence %s, whose name begins so too, and a name stands for one counter", e.Name, e.Taken)
 	case e.Want != e.Have.Kind:
 	case e.Across:
 		return fmt.Sprintf("series %s cannot be spread over several stores: this store has a sequence of that name for itself", e.Name)
@@ -159,14 +162,14 @@ func (*KindError) Retryable() bool { return false }
 
 // noSequence returns an error if the store has a sequence whose name belongs to a new template. Of
 // documents package document says so.
-func noSequence(ctx context.Context, st store.Store, name string) error {
+func noSequence(ctx context.Context, st store.Store, d *config.Series) error {
 	all, err := sequence.List(ctx, st)
 	if err != nil {
 		return err
 	}
 	for _, one := range all {
-		if template.Clash(name, one.Name) {
-			return &config.Error{Err: fmt.Errorf("template %s cannot be created: the store has the sequence %s, whose name begins so too, and a name stands for one counter", name, one.Name)}
+		if template.Clash(d.Name, one.Name) {
+			return &KindError{Name: d.Name, Want: d.Kind, Have: config.Counter{Kind: config.Sequence}, Listed: d.Listed, Taken: one.Name}
 		}
 	}
 	return nil
@@ -177,7 +180,7 @@ func noSequence(ctx context.Context, st store.Store, name string) error {
 func SameKind(ctx context.Context, st store.Store, d *config.Series) error {
 	there, err := Counter(ctx, st, d.Name)
 	if err == nil && there == nil && template.Is(d.Name) {
-		return noSequence(ctx, st, d.Name)
+		return noSequence(ctx, st, d)
 	}
 	if err != nil || there == nil || there.Kind == d.Kind && (there.Stores > 1) == d.Across() {
 		return err
