@@ -147,7 +147,7 @@ func (r *reader) rights(what string, n *yaml.Node) []right {
 	var all []right
 	r.mapping(what, n, func(series Entry, n *yaml.Node) {
 		if series.Text != "*" && !IsTemplate(series.Text) && !IsSeriesName(series.Text) {
-			r.fault(series.At, "%s: series %q: %s; or a prefix of names, such as \"bill:*\"; or \"*\", any", what, series.Text, SeriesNameRule)
+			r.fault(series.At, "%s: series %q: %s; or \"bill:*\", all that begin so; or \"*\", any", what, series.Text, SeriesNameRule)
 			return
 		}
 		items := []*yaml.Node{n}

@@ -10,7 +10,7 @@ func TestTemplateFaults(t *testing.T) {
 		{`"bill:*": { kind: document, pattern: "{1+}", names: 5 }`, ""},
 		{`"bill:*": { kind: document, pattern: "{1+}" }, bill: { kind: sequence }, "bills:*": { kind: document, pattern: "{1+}" }`, ""},
 		{`"bill:*": { kind: sequence }`, "a template is of kind document, and this is a sequence"},
-		{`"bill*": { kind: document, pattern: "{1+}" }`, `or a template of documents, such as "bill:*"`},
+		{`"bill*": { kind: document, pattern: "{1+}" }`, `a template of documents has a name such as "bill:*"`},
 		{`"bill:*": { kind: document, pattern: "{1+}" }, "bill:42": { kind: sequence }`, "series bill:42 and bill:* could have one name"},
 		{`"bill:42": { kind: flake }, "bill:*": { kind: document, pattern: "{1+}" }`, "series bill:* and bill:42 could have one name"},
 		{`"bill:*": { kind: document, pattern: "{1+}" }, "bill:a:*": { kind: document, pattern: "{1+}" }`, "series bill:a:* and bill:* could have one name"},

@@ -110,8 +110,8 @@ func (o *Options) aboveAll(ctx context.Context, st store.Store, name string, def
 	if now.IsZero() {
 		now = time.Now()
 	}
-	mark, err := markOf(ctx, st)
-	return def.Recovered(to.Count, max(r.Through(now), to.Period), mark, p), err
+	recovery, err := recoveryOf(ctx, st)
+	return def.Recovered(to.Count, max(r.Through(now), to.Period), recovery, p), err
 }
 
 // checkBelongs returns an error if a new series and one of the store could have one name: one is a

@@ -340,6 +340,22 @@ BEGIN
 EXCEPTION WHEN insufficient_privilege THEN NULL;
 END $$;
 
+-- Waits until no autovacuum has a lock on a shard's relations, and keeps it from taking one in this
+-- transaction. It gives way to who has waited for deadlock_timeout, a second where nobody may shorten
+-- that: longer than programs are kept waiting. They read and write meanwhile.
+CREATE OR REPLACE FUNCTION firn.hold_off_autovacuum(shard integer) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	relations text := (SELECT string_agg(format('ONLY %s', x.relation), ', ' ORDER BY x.relation::oid)
+		FROM firn.shard AS s CROSS JOIN LATERAL firn.relations(s.schema) AS x WHERE s.shard = hold_off_autovacuum.shard);
+BEGIN
+	PERFORM firn.shorten_deadlock_timeout();
+	PERFORM set_config('lock_timeout', (100 + 2000 * extract(epoch FROM current_setting('deadlock_timeout')::interval))::integer::text, true);
+	IF relations IS NOT NULL THEN
+		EXECUTE format('LOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE', relations);
+	END IF;
+END $$;
+
 -- Waits until nobody has written to a shard's relations in a transaction that is still
 -- open, and keeps all from doing so. The lock that nobody but cleaning and changes of
 -- tables waits for is taken on a target, where replication writes.

@@ -93,6 +93,8 @@ var stepRules = []rule{
 	{"lock a copy of another schema", "b", follows + "ALTER TABLE insta1.users ADD COLUMN nick text", "firn.lock_tables({1})", "ID008"},
 	{"lock a copy that would take what is another's", "b", follows + "ALTER TABLE insta1.users DISABLE TRIGGER firn_receiver_all", "firn.lock_tables({1})", "ID008"},
 	{"lock what is on a copy", "b", follows + onCopy, "firn.lock_tables({1})", "ID008"},
+	{"autovacuum waits", "a", "SELECT firn.hold_off_autovacuum(1)", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareUpdateExclusiveLock' AND relation IN (SELECT relation FROM firn.relations('insta1'))", "4"},
+	{"who waits for autovacuum waits longer than it may", "a", "SET LOCAL lock_timeout = 30; SELECT firn.hold_off_autovacuum(1)", "SELECT setting::integer > 2 * (SELECT setting::integer FROM pg_settings WHERE name = 'deadlock_timeout') FROM pg_settings WHERE name = 'lock_timeout'", "t"},
 	{"writers wait", "a", "SELECT firn.lock_tables({1})", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareRowExclusiveLock' AND relation IN (SELECT relation FROM firn.relations('insta1'))", "4"},
 	{"who draws from a sequence waits", "a", "SELECT firn.lock_tables({1})", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareRowExclusiveLock' AND relation = 'insta1.users_number_seq'::regclass", "1"},
 
