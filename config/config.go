@@ -9,6 +9,7 @@ import (
 
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 )
@@ -123,12 +124,13 @@ func (c *Config) SeriesNamed(name string) (*Written, error) {
 	return c.File.SeriesNamed(name)
 }
 
-// SeriesNamed returns the series of that name, or an error with the nearest.
+// SeriesNamed returns the series of that name, or the template that it is a name of, or an error with
+// the nearest.
 func (c *File) SeriesNamed(name string) (*Written, error) {
 	var names []string
 	for i := range c.Series {
-		if c.Series[i].Name.Text == name {
-			return &c.Series[i], nil
+		if s := c.Series[i].Name.Text; s == name || template.Has(s, name) {
+			return &c.Series[i], nil // no other has the name
 		}
 		names = append(names, c.Series[i].Name.Text)
 	}

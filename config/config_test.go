@@ -222,7 +222,7 @@ func TestDocumentedConfig(t *testing.T) {
 			t.Errorf("%s is shown as %s, and is %s", k.Name, v.Text, standard)
 		}
 	}
-	for series, free := range map[string][]string{"orders": {"first", "on-lossy-store"}, "invoice": {"pattern", "zone", "on-lossy-store"}} {
+	for series, free := range map[string][]string{"orders": {"first", "on-lossy-store"}, "invoice": {"pattern", "zone", "names", "on-lossy-store"}} {
 		one, err := shown.SeriesNamed(series)
 		if err != nil {
 			t.Fatal(err)

@@ -11,8 +11,10 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 )
@@ -49,6 +51,11 @@ var CounterKeys = []Key[CounterOptions]{
 		Name: "zone", Kinds: []string{Document}, Value: "ZONE", Standard: "none",
 		Usage: "of a document with a date: the time zone, such as Asia/Ho_Chi_Minh",
 		Set:   func(o *CounterOptions, text string) error { o.Document.Zone = text; return nil },
+	},
+	{
+		Name: "names", Kinds: []string{Document}, Standard: strconv.Itoa(dated.DefaultNames),
+		Usage: "of a template, such as bill:*: how many names it has at most",
+		Set:   upTo(dated.MaxNames, func(o *CounterOptions) *int { return &o.Document.Names }),
 	},
 	{
 		Name: "first", Kinds: counted, Standard: "1",
@@ -233,3 +240,9 @@ const SeriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', ':'
 // IsSeriesName reports whether a text can be the name of a series, by the server's
 // rule: what INCR can draw from has a name everywhere.
 func IsSeriesName(text string) bool { return server.CheckName(text) == nil }
+
+// IsTemplate reports whether a text can be the name of a template of documents: a name that ends with
+// one of '_', '.', '-', ':' and a star, such as bill:*.
+func IsTemplate(text string) bool {
+	return template.Is(text) && IsSeriesName(template.Prefix(text)+"0")
+}

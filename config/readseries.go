@@ -18,10 +18,15 @@ func (r *reader) oneSeries(name Entry, n *yaml.Node) Written {
 	s := Written{Name: name, keys: map[string]Entry{}}
 	what := "series." + name.Text
 	before := len(r.faults)
-	if !IsSeriesName(name.Text) {
+	kind := kindIn(n)
+	switch {
+	case IsTemplate(name.Text) && kind != "" && kind != Document:
+		r.fault(name.At, "series %q: a template is of kind document, and this is a %s", name.Text, kind)
+	case !IsTemplate(name.Text) && strings.HasSuffix(name.Text, "*"):
+		r.fault(name.At, "series %q: a template of documents has a name such as \"bill:*\": one of ':', '.', '-', '_' stands before the star", name.Text)
+	case !IsTemplate(name.Text) && !IsSeriesName(name.Text):
 		r.fault(name.At, "series %q: %s", name.Text, SeriesNameRule)
 	}
-	kind := kindIn(n)
 	r.mapping(what, n, func(key Entry, value *yaml.Node) {
 		switch {
 		case key.Text == "kind":

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,6 +24,10 @@ type Series struct {
 // Across reports whether the series is a sequence over several stores, each of which serves alone.
 func (s *Series) Across() bool { return s.Kind == Sequence && len(s.URLs) > 1 }
 
+// Defined is the name under which a store has the definition of a counter: that of a template, for a name
+// that belongs to it.
+func (s *Series) Defined() string { return cmp.Or(s.Options.Document.Template, s.Name) }
+
 // FirstNumber is what the series gives first if its counter begins now.
 func (s *Series) FirstNumber() firn.ID { return max(s.Options.Sequence.First, 1) }
 
@@ -33,6 +38,8 @@ type Counter struct {
 	Stores  int    // over how many stores a sequence is spread
 	Pattern string // of a document, as is zone
 	Zone    string
+
+	Template string // that the name belongs to; "": the counter has a definition of its own
 }
 
 // agrees returns an error if the store has a counter of that name and another kind.
@@ -148,6 +155,12 @@ func (c *Config) Counted(s *Series, one *Written, there *Counter) error {
 	}
 	if one != nil {
 		s.Options = one.options
+	}
+	switch {
+	case one != nil && one.Name.Text != s.Name:
+		s.Options.Document.Template = one.Name.Text
+	case there != nil:
+		s.Options.Document.Template = there.Template
 	}
 	if c.File != nil {
 		for i := range c.File.Series {

@@ -4,11 +4,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/server"
 )
 
@@ -144,8 +146,8 @@ func (r *reader) tokens(n *yaml.Node) {
 func (r *reader) rights(what string, n *yaml.Node) []right {
 	var all []right
 	r.mapping(what, n, func(series Entry, n *yaml.Node) {
-		if series.Text != "*" && !IsSeriesName(series.Text) {
-			r.fault(series.At, "%s: series %q: %s; or \"*\", any", what, series.Text, SeriesNameRule)
+		if series.Text != "*" && !IsTemplate(series.Text) && !IsSeriesName(series.Text) {
+			r.fault(series.At, "%s: series %q: %s; or \"bill:*\", all that begin so; or \"*\", any", what, series.Text, SeriesNameRule)
 			return
 		}
 		items := []*yaml.Node{n}
@@ -194,7 +196,7 @@ func (r *reader) wholeServe() {
 	}
 	for _, t := range r.serve.tokens {
 		for _, right := range t.rights {
-			if right.series.Text == "*" || len(r.Series) == 0 {
+			if right.series.Text == "*" || len(r.Series) == 0 || r.hasNames(right.series.Text) {
 				continue
 			}
 			if _, err := r.SeriesNamed(right.series.Text); err != nil {
@@ -202,6 +204,11 @@ func (r *reader) wholeServe() {
 			}
 		}
 	}
+}
+
+// hasNames reports whether the file has a series whose name begins as those that a prefix stands for.
+func (c *File) hasNames(prefix string) bool {
+	return slices.ContainsFunc(c.Series, func(s Written) bool { return template.Clash(prefix, s.Name.Text) })
 }
 
 // Server are the settings of the server, but for its series.

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/lease"
 )
 
@@ -25,6 +26,7 @@ func (r *reader) whole() {
 	}
 	for i := range r.Series {
 		r.wholeSeries(&r.Series[i])
+		r.belongs(i)
 	}
 	r.wholeServe()
 }
@@ -39,5 +41,16 @@ func (r *reader) check(what string, pool Entry, o LeaseOptions, said map[string]
 			at = said[option.Option].At
 		}
 		r.fault(at, "%s: %s", what, phrase.WithoutPackage(err.Error()))
+	}
+}
+
+// belongs reports that a series and one before it could have one name: one is a template that the other
+// belongs to, and the counters of that name would begin again.
+func (r *reader) belongs(i int) {
+	name := r.Series[i].Name
+	for j := range i {
+		if before := r.Series[j].Name.Text; template.Clash(before, name.Text) {
+			r.fault(name.At, "series %s and %s could have one name, and a name stands for one counter: the names of a template are its own", name.Text, before)
+		}
 	}
 }

@@ -55,6 +55,7 @@ func (*AfterError) Retryable() bool { return false }
 // there never was one, or the store has lost it.
 type MissingError struct {
 	Series    string
+	Template  string   // the template that Series is a new name of, where the store has it: [Open] or [Raise] begins the name
 	Names     []string // those that the store has; nil where nobody has looked
 	Nearest   string   // that one of them which was probably meant; "" if none is like it
 	MayBeLost bool     // the store was recovered, or pool.Ensure created a pool there: [Create] wants Options.New of a series that never existed
@@ -62,6 +63,9 @@ type MissingError struct {
 
 func (e *MissingError) Error() string {
 	text := fmt.Sprintf("document: the store has no series %q", e.Series)
+	if e.Template != "" {
+		return text + fmt.Sprintf(", which would be a name of the template %s", e.Template)
+	}
 	if e.Nearest != "" {
 		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)
 	}

@@ -292,7 +292,7 @@ func TestRestoredForgetsZone(t *testing.T) {
 	const auckland = "Pacific/Auckland"
 	opened(t, st, invoice, saigon)
 	before := st.Snapshot()
-	if _, err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", &document.Options{Pattern: invoice, Zone: auckland}); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000001")
@@ -300,7 +300,7 @@ func TestRestoredForgetsZone(t *testing.T) {
 	if _, err := document.Recover(t.Context(), st, 50, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := document.Widen(t.Context(), st, "invoice", invoice, auckland); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", &document.Options{Pattern: invoice, Zone: auckland}); err != nil {
 		t.Fatal(err)
 	}
 	wantNext(t, opened(t, st, invoice, document.Options{Zone: auckland}), "INV-20261121-000051")

@@ -57,7 +57,10 @@ func TestCopy(t *testing.T) {
 				_, err := document.Create(t.Context(), there, "t", &document.Options{Pattern: "{1+}"})
 				return err
 			},
-			"Change":     func() error { _, err := document.Widen(t.Context(), there, "invoice", "{2+}", ""); return err },
+			"Change": func() error {
+				_, err := document.Widen(t.Context(), there, "invoice", &document.Options{Pattern: "{2+}"})
+				return err
+			},
 			"Raise":      func() error { _, err := document.Raise(t.Context(), there, "invoice", "77"); return err },
 			"CheckStore": func() error { return record.CheckStore(t.Context(), there, dated.Keys, "document") },
 		} {

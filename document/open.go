@@ -9,15 +9,17 @@ import (
 
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/store"
 )
 
 // Open opens a series. A series that is missing is created on an embedded store only, and
 // only if that cannot have lost one; elsewhere it could be one that the store has lost, and
 // [Create] says that there was none. A series that could repeat the texts of another one in
-// the store is not created. The series outlives ctx; Close hands back what is left.
+// the store is not created. With Options.Template that is said of the template, and a name that
+// is new begins by itself. A template can be opened, and gives no texts itself: its names do. The series outlives ctx; Close hands back what is left.
 //
-// Errors to tell apart, besides the store's: [*OptionError]; [*MissingError];
+// Errors to tell apart, besides the store's: [*OptionError]; [*MissingError]; [*FullError];
 // [*DefinitionError], the series has another pattern or zone; [*OverlapError]; [*LossyError], the
 // store can forget and that is not accepted; [*InstanceError]; [*store.OtherStoreError], the
 // store is a copy.
@@ -41,12 +43,13 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 		}
 		begin = !lost
 	}
-	def, begun, err := define(ctx, st, name, &o, p, begin)
+	at := dated.Place{Name: name, Template: o.Template}
+	def, begun, err := define(ctx, st, at.Defined(), &o, p, begin)
 	if err != nil {
 		return nil, err
 	}
 	if !begun {
-		if err := o.meet(name, def); err != nil {
+		if err := o.meet(at.Defined(), def); err != nil {
 			return nil, err
 		}
 	}
@@ -55,11 +58,14 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	if err != nil {
 		return nil, err
 	}
-	if err := settle(ctx, st, name, &def, p); err != nil {
+	if err := settle(ctx, st, at.Defined(), &def, p); err != nil {
 		return nil, err
 	}
 	if def.Strange(p) {
 		return nil, &InstanceError{name, p.Instance, def.Instance}
+	}
+	if err := addName(ctx, st, at, &def); err != nil {
+		return nil, err
 	}
 	if !p.Durable {
 		log := o.Logger
@@ -74,7 +80,8 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 	return s, nil
 }
 
-// Create creates a series that never existed; the counter of each date begins with 1. The
+// Create creates a series that never existed; the counter of each date begins with 1. A name that
+// ends with a separator and a star, such as bill:*, is a template: see Options.Template. The
 // caller states that no series of this name ever existed in this store, nor in one that this
 // was copied or restored from: otherwise texts would be given out again, and nothing can
 // notice that. The same is true of texts of another system: [Raise] says which were given
@@ -94,6 +101,9 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 	}
 	if _, err := o.rules(name); err != nil {
 		return Info{}, err
+	}
+	if o.Template != "" {
+		return Info{}, &OptionError{"template", fmt.Sprintf("template %s: create the template itself; its names begin by themselves", o.Template), nil}
 	}
 	if o.Pattern == "" {
 		return Info{}, &OptionError{"pattern", "pattern: a new series needs one, such as INV-{yyyy}-{6}", nil}
@@ -134,7 +144,7 @@ func Create(ctx context.Context, st store.Store, name string, opts *Options) (In
 // series is there, so that no process draws in between. It returns a [*LostError] where the
 // store may have lost the series and nobody says how far that was.
 func (o *Options) prepare(ctx context.Context, st store.Store, name string) error {
-	there, err := st.Get(ctx, dated.Key(name))
+	there, err := st.Get(ctx, dated.Place{Name: name}.Definition())
 	if err != nil || there.Version != "" {
 		return err
 	}
@@ -153,7 +163,7 @@ func (o *Options) prepare(ctx context.Context, st store.Store, name string) erro
 		return err
 	}
 	to, err := p.Parse(o.After)
-	if err != nil {
+	if err != nil || template.Is(name) { // begin writes it down
 		return err
 	}
 	if !p.HasDate() && to.Count >= p.Max() {
@@ -166,7 +176,7 @@ func (o *Options) prepare(ctx context.Context, st store.Store, name string) erro
 	if to.Period > today {
 		return &AfterError{Series: name, After: o.After, Period: to.Period, Today: today}
 	}
-	err = raiseCounter(ctx, st, name, dated.Definition{}, p, to)
+	err = raiseCounter(ctx, st, dated.Place{Name: name}, dated.Definition{}, p, to)
 	var above *OptionError
 	if errors.As(err, &above) && above.Option == "to" {
 		return nil // an earlier call has raised it
@@ -186,7 +196,8 @@ func durabilityOf(ctx context.Context, st store.Store, name string, accept bool)
 // define reads the definition of a series, or begins it. Of two who do at once
 // one is first, and the other reads what that one wrote.
 func define(ctx context.Context, st store.Store, name string, o *Options, p store.Durability, begin bool) (def dated.Definition, begun bool, err error) {
-	rec, err := st.Get(ctx, dated.Key(name))
+	key := dated.Place{Name: name}.Definition()
+	rec, err := st.Get(ctx, key)
 	if err != nil {
 		return def, false, err
 	}
@@ -199,12 +210,17 @@ func define(ctx context.Context, st store.Store, name string, o *Options, p stor
 		}
 		def := dated.Definition{
 			V: record.Format, ID: record.NewID(), Pattern: o.Pattern, Zone: o.Zone,
-			Lossy: o.MayRepeat, Store: p.Identity, MayEqual: o.MayEqual,
+			Lossy: o.MayRepeat, Store: p.Identity, MayEqual: o.MayEqual, Names: o.Names,
 		}
 		if !p.Durable {
 			def.Instance = p.Instance
 		}
-		rec, err = record.Create(ctx, st, dated.Key(name), record.Encode(def))
+		if template.Is(name) && o.After != "" {
+			if def, err = o.aboveAll(ctx, st, name, def, rec.Read, p); err != nil {
+				return def, false, err
+			}
+		}
+		rec, err = record.Create(ctx, st, key, record.Encode(def))
 		switch {
 		case err == nil:
 			return def, true, nil

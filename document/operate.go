@@ -1,13 +1,16 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/store"
 )
 
@@ -26,13 +29,18 @@ type Info struct {
 
 	MayEqual []string // series whose texts may equal this one's
 
+	Template string // that the series is a name of; "" where it is none
+	MaxNames int    // how many names a template may have; 0 where the series is none
+	Names    int    // how many names a template has; [List] leaves it 0
+
 	// Texts are the last text of the latest date up to today, and the last text of each later date,
 	// by date. There are several where a clock was ahead: each date has a counter of its own, so a
 	// store that takes over needs all of them.
 	Texts []Number
 }
 
-// List returns the series of a store, by name. It reads every record.
+// List returns the series of a store, by name. It reads every record of documents and templates, and
+// none of the names of templates.
 func List(ctx context.Context, st store.Store) ([]Info, error) {
 	list, err := st.List(ctx, dated.Keys)
 	if err != nil {
@@ -52,40 +60,51 @@ func infosAs(list []store.Record, change func(name string, def dated.Definition)
 	var defs []dated.Definition
 	index := map[string]int{}
 	for _, rec := range list {
-		name, period, isCounter := strings.Cut(strings.TrimPrefix(rec.Key, dated.Keys), "/")
-		if !isCounter {
-			def, err := record.Read[dated.Definition](rec)
-			if err != nil {
-				return nil, err
+		if at, _, ok := dated.Split(rec.Key); ok {
+			if i, ok := index[at.Name]; ok {
+				if err := all[i].add(&defs[i], rec); err != nil {
+					return nil, err
+				}
 			}
-			def = change(name, def)
-			index[name], defs = len(all), append(defs, def)
-			all = append(all, Info{
-				Name: name, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, MayEqual: def.MayEqual,
-				Today: earliestToday(name, def, rec.Read),
-			})
 			continue
 		}
-		i, ok := index[name]
-		if !ok {
-			continue
-		}
-		c, err := dated.ReadCounter(rec)
+		name := strings.TrimPrefix(rec.Key, dated.Keys)
+		def, err := record.Read[dated.Definition](rec)
 		if err != nil {
 			return nil, err
 		}
-		info := &all[i]
-		info.Periods++
-		if period == dated.Whole {
-			period = ""
-		}
-		// By key, so the last stays.
-		info.Period, info.Count = period, defs[i].RaisedTo(c, rec.Version != "", period).Count
-		if p, err := ParsePattern(info.Pattern); err == nil && info.Count > 0 {
-			info.counted(p.number(period, min(info.Count, p.max)))
-		}
+		def = change(name, def)
+		index[name], defs = len(all), append(defs, def)
+		all = append(all, newInfo(dated.Place{Name: name}, def, rec.Read))
 	}
 	return all, nil
+}
+
+// newInfo is what a definition says, which was read at an instant of the store's clock.
+func newInfo(at dated.Place, def dated.Definition, read time.Time) Info {
+	in := Info{
+		Name: at.Name, Template: at.Template, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, MayEqual: def.MayEqual,
+		Today: earliestToday(at.Name, def, read),
+	}
+	if template.Is(at.Name) {
+		in.MaxNames = def.MostNames()
+	}
+	return in
+}
+
+// add adds a counter. They come by key, so the last stays.
+func (i *Info) add(def *dated.Definition, rec store.Record) error {
+	c, err := dated.ReadCounter(rec)
+	if err != nil {
+		return err
+	}
+	_, period, _ := dated.Split(rec.Key)
+	i.Periods++
+	i.Period, i.Count = period, def.RaisedTo(c, rec.Version != "", period).Count
+	if p, err := ParsePattern(i.Pattern); err == nil && i.Count > 0 {
+		i.counted(p.number(period, min(i.Count, p.max)))
+	}
+	return nil
 }
 
 // counted takes the last text of a date that is later than those before.
@@ -97,17 +116,22 @@ func (i *Info) counted(last Number) {
 	i.Texts = append(i.Texts, last)
 }
 
-// Widen gives a series another pattern or zone. Only the width of the counter and the zone
-// may differ, or a text could repeat. Processes that have the series open go on with the old
+// Widen gives a series another pattern or zone, and a template another number of names. Of the options it
+// reads Pattern, Zone and Names. Zero Names means as many as before, and a template needs no Pattern where
+// Names is set. Only the width of the counter and the zone may differ, or a text could repeat. Processes that have the series open go on with the old
 // pattern until they open it again, and repeat nothing meanwhile.
 //
 // Errors: [*OptionError], the patterns differ in something else, which needs a new series, or the
 // new one has no room above the last text of today or of a later date;
 // [*MissingError]; [*store.OtherStoreError], this store is a copy.
-func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Info, error) {
-	r, err := (&Options{Pattern: pattern, Zone: zone}).rules(name)
-	if err == nil && pattern == "" {
-		_, err = ParsePattern(pattern)
+func Widen(ctx context.Context, st store.Store, name string, opts *Options) (Info, error) {
+	var o Options
+	if opts != nil {
+		o = Options{Pattern: opts.Pattern, Zone: opts.Zone, Names: opts.Names}
+	}
+	r, err := o.rules(name)
+	if err == nil && o.Pattern == "" && (o.Names == 0 || o.Zone != "") {
+		_, err = ParsePattern(o.Pattern)
 	}
 	if err != nil {
 		return Info{}, err
@@ -116,25 +140,26 @@ func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Inf
 		return Info{}, err
 	}
 	now, err := Show(ctx, st, name)
+	if err == nil && now.Template != "" {
+		err = &OptionError{"series", fmt.Sprintf("series %s: it is a name of the template %s, which has the pattern and the zone", name, now.Template), nil}
+	}
 	if err != nil {
 		return Info{}, withNames(ctx, st, err)
 	}
+	if template.Is(name) {
+		if now.Texts, err = lastTexts(ctx, st, name); err != nil {
+			return Info{}, err
+		}
+	}
 	err = update(ctx, st, name, func(def dated.Definition) (dated.Definition, error) {
-		old, err := ParsePattern(def.Pattern)
-		if err != nil {
-			return def, fmt.Errorf("document: series %q: %w", name, err)
+		def.Names = cmp.Or(o.Names, def.Names)
+		if o.Pattern == "" {
+			return def, nil
 		}
-		for _, last := range now.Texts {
-			if most := r.pattern.max; most < old.max && last.Count >= most && last.Period >= now.Today {
-				return def, &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: it was granted texts up to %s, and the counter of %s ends at %d",
-					name, def.Pattern, pattern, last.Text, pattern, most), nil}
-			}
+		if err := now.takes(def.Pattern, r.pattern); err != nil {
+			return def, err
 		}
-		if what := old.differs(r.pattern); what != "" {
-			return def, &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: only the width of the counter and the zone may change, "+
-				"or a text could repeat; they differ in %s", name, def.Pattern, pattern, what), nil}
-		}
-		def.Pattern, def.Zone = pattern, zone
+		def.Pattern, def.Zone = o.Pattern, o.Zone
 		return def, nil
 	})
 	if err != nil {
@@ -143,27 +168,43 @@ func Widen(ctx context.Context, st store.Store, name, pattern, zone string) (Inf
 	return Show(ctx, st, name)
 }
 
+// takes returns an error if the series cannot have another pattern in place of its own.
+func (i *Info) takes(is string, want *Pattern) error {
+	old, err := ParsePattern(is)
+	if err != nil {
+		return fmt.Errorf("document: series %q: %w", i.Name, err)
+	}
+	for _, last := range i.Texts {
+		if most := want.max; most < old.max && last.Count >= most && last.Period >= i.Today {
+			return &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: it was granted texts up to %s, and the counter of %s ends at %d",
+				i.Name, is, want, last.Text, want, most), nil}
+		}
+	}
+	if what := old.differs(want); what != "" {
+		return &OptionError{"pattern", fmt.Sprintf("series %q cannot go from %s to %s: only the width of the counter and the zone may change, "+
+			"or a text could repeat; they differ in %s", i.Name, is, want, what), nil}
+	}
+	return nil
+}
+
 // Raise continues a counter above that of a text, which was given out by another system, or
 // before the store lost something. Other dates count as before. Counts that a process has in
-// hand are still given out. Raise never lowers anything, so numbers that are skipped by
+// hand are still given out. A name of a template that is new begins so. Raise never lowers anything, so numbers that are skipped by
 // mistake are lost: ask a person before a long way.
 //
 // Errors: [*OptionError], the counter is above the text already; [*firn.SyntaxError], it is
 // no text of this series; [*EndError], no number would be left, in a pattern without a date;
 // [*MissingError]; [*store.OtherStoreError], this store is a copy.
 func Raise(ctx context.Context, st store.Store, name, text string) (Info, error) {
-	if err := checkName(name); err != nil {
-		return Info{}, err
+	if template.Is(name) {
+		return Info{}, &OptionError{"series", fmt.Sprintf("series %s: it is a template, and each of its names has a counter of its own: raise a name", name), nil}
 	}
 	if err := checkStore(ctx, st); err != nil {
 		return Info{}, err
 	}
-	rec, err := st.Get(ctx, dated.Key(name))
+	at, rec, err := locate(ctx, st, name)
 	if err != nil {
-		return Info{}, err
-	}
-	if rec.Version == "" {
-		return Info{}, withNames(ctx, st, &MissingError{Series: name})
+		return Info{}, withNames(ctx, st, err)
 	}
 	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
@@ -180,16 +221,19 @@ func Raise(ctx context.Context, st store.Store, name, text string) (Info, error)
 	if !p.HasDate() && to.Count >= p.Max() {
 		return Info{}, &EndError{Series: name, Pattern: def.Pattern, Max: p.Max()}
 	}
-	if err := raiseCounter(ctx, st, name, def, p, to); err != nil {
+	if err := addName(ctx, st, at, &def); err != nil {
+		return Info{}, err
+	}
+	if err := raiseCounter(ctx, st, at, def, p, to); err != nil {
 		return Info{}, err
 	}
 	return Show(ctx, st, name)
 }
 
 // raiseCounter raises the counter of a text's date.
-func raiseCounter(ctx context.Context, st store.Store, name string, def dated.Definition, p *Pattern, to Number) error {
+func raiseCounter(ctx context.Context, st store.Store, at dated.Place, def dated.Definition, p *Pattern, to Number) error {
 	for {
-		rec, err := st.Get(ctx, dated.KeyCounter(name, to.Period))
+		rec, err := st.Get(ctx, at.Counter(to.Period))
 		if err != nil {
 			return err
 		}
@@ -211,7 +255,7 @@ func raiseCounter(ctx context.Context, st store.Store, name string, def dated.De
 
 // update replaces the definition of a series.
 func update(ctx context.Context, st store.Store, name string, change func(dated.Definition) (dated.Definition, error)) error {
-	_, err := record.Change(ctx, st, dated.Key(name), change)
+	_, err := record.Change(ctx, st, dated.Place{Name: name}.Definition(), change)
 	if errors.Is(err, record.ErrMissing) {
 		return withNames(ctx, st, &MissingError{Series: name})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/template"
 )
 
 // Options of a series. Nil, or a zero field, means the default.
@@ -40,7 +41,19 @@ type Options struct {
 	// After is the last text of today, or of the latest earlier date, that was given out. The
 	// counter of its date begins above it where [Create] creates the series, and the counters of
 	// all other dates begin at 1. So a text of a later date is refused: [Raise] continues that date.
+	// Of a template it is the text with the highest count that any name of it gave out: each name
+	// begins above that count in each date up to today's.
 	After string
+
+	// Template is the template that the series is a name of: bill:* of bill:42. All names of a
+	// template have one pattern and zone, and each has counters of its own, so texts are unique
+	// within a name. A template is created once, by [Create]; [Open] with Template begins a
+	// name of it that is new. Zero means that the series is no name of a template.
+	Template string
+
+	// Names is how many names a template has at most, 1 to 100,000. [Create] and [Widen] write it
+	// down, and nothing removes a name. Zero means 1000.
+	Names int
 
 	// MayEqual names series of this store whose texts may equal this one's, because the texts
 	// of both never meet. It is written down when the series is created.
@@ -83,13 +96,22 @@ type rules struct {
 
 // rules are what the options say.
 func (o *Options) rules(name string) (rules, error) {
-	r := rules{Rules: dated.Rules{Name: name, Step: max(o.Cache, 1), Lossy: o.MayRepeat}}
+	r := rules{Rules: dated.Rules{Place: dated.Place{Name: name, Template: o.Template}, Step: max(o.Cache, 1), Lossy: o.MayRepeat}}
 	var errs []error
 	bad := func(option string, err error, format string, args ...any) {
 		errs = append(errs, &OptionError{option, fmt.Sprintf(format, args...), err})
 	}
 	if reason := record.CheckName("series", name, dated.MaxName); reason != "" {
 		bad("series", nil, "%s", reason)
+	}
+	if o.Template != "" && !template.Has(o.Template, name) {
+		bad("template", nil, "template %q: it does not have the name %q: the template bill:* has names such as bill:42", o.Template, name)
+	}
+	if o.Names < 0 || o.Names > dated.MaxNames {
+		bad("names", nil, "names %d: there can be 1 to %d", o.Names, dated.MaxNames)
+	}
+	if o.Names > 0 && !template.Is(r.Defined()) {
+		bad("names", nil, "names %d: series %s is no template, such as bill:*, and has no other names", o.Names, name)
 	}
 	if o.Cache < 0 || o.Cache > maxCache {
 		bad("cache", nil, "cache %d: there can be 1 to %d", o.Cache, maxCache)

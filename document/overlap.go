@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/store"
 )
 
@@ -29,8 +30,10 @@ func (e *OverlapError) Error() string {
 func (*OverlapError) Retryable() bool { return false }
 
 // CheckNew returns an [*OverlapError] where the store has another series whose texts could equal
-// those of a new one: [Create] and [Open] refuse to create it. It writes nothing. Two processes that create two such series at the same moment both
-// succeed: this finds a series that was renamed or mistyped, not a race.
+// those of a new one: [Create] and [Open] refuse to create it. Texts of templates are not compared: names of
+// one template have the same texts, so whoever reads one knows the name. It returns an [*OptionError] where a
+// name could belong to the new series and to another one. It writes nothing. Two processes that create two
+// such series at the same moment both succeed: this finds a series that was renamed or mistyped, not a race.
 func CheckNew(ctx context.Context, st store.Store, name string, o *Options) error {
 	p, err := ParsePattern(o.Pattern)
 	if err != nil {
@@ -40,11 +43,14 @@ func CheckNew(ctx context.Context, st store.Store, name string, o *Options) erro
 	if err != nil {
 		return err
 	}
+	if err := checkBelongs(name, all); err != nil || template.Is(name) {
+		return err
+	}
 	var found *OverlapError
 	for _, in := range all {
 		q, err := ParsePattern(in.Pattern)
 		switch {
-		case in.Name == name || slices.Contains(o.MayEqual, in.Name) || slices.Contains(in.MayEqual, name):
+		case in.Name == name || template.Is(in.Name) || slices.Contains(o.MayEqual, in.Name) || slices.Contains(in.MayEqual, name):
 		case err != nil:
 			return fmt.Errorf("document: series %q: %w", in.Name, err)
 		case p.Overlaps(q):

@@ -88,7 +88,7 @@ func TestCreateRefusesTwins(t *testing.T) {
 	if in, err := Create(ctx, st, "test", &claimed); err != nil || len(in.MayEqual) != 1 {
 		t.Error(in, err)
 	}
-	if _, err := Widen(ctx, st, "test", "INV-{yyyyMMdd}-{9}", "UTC"); err != nil {
+	if _, err := Widen(ctx, st, "test", &Options{Pattern: "INV-{yyyyMMdd}-{9}", Zone: "UTC"}); err != nil {
 		t.Error(err)
 	}
 	if in, err := Show(ctx, st, "test"); err != nil || len(in.MayEqual) != 1 {

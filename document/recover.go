@@ -10,6 +10,7 @@ import (
 
 	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/store"
 )
 
@@ -18,10 +19,10 @@ type Recovery struct {
 	Series  string
 	By      int64  // how many numbers each counter leaves out that the store may have set back
 	Through string // last period of which that is true; "" where there are none
-	Full    string // last period that then has no number left, of today's and later ones; "" where all have some
+	Full    string // last period that then has no number left, of today's and later ones, of a template for any name; "" where all have some
 	IsFull  bool   // there is such a period; it has no name in a series without a date
 	Max     int64  // how many numbers the pattern has room for in a period
-	Text    string // last text that may have been given out, of the latest period; "" where there is none
+	Text    string // last text that may have been given out, of the latest period; "" where there is none, and of a template
 
 	// Texts are the last texts that may have been given out today and in each later period that has
 	// a counter, by period: the series continues above them. It is nil where no text was given out.
@@ -88,10 +89,11 @@ func PlanRecovery(ctx context.Context, st store.Store, numbers int64, each map[s
 	if err != nil {
 		return nil, err
 	}
-	counters := map[string]store.Record{}
-	for _, rec := range list {
-		counters[rec.Key] = rec
+	ofNames, err := st.List(ctx, dated.NameKeys)
+	if err != nil {
+		return nil, err
 	}
+	counters := byDate(append(slices.Clone(list), ofNames...))
 	var plan []Recovery
 	for _, rec := range list {
 		name := strings.TrimPrefix(rec.Key, dated.Keys)
@@ -110,7 +112,19 @@ func PlanRecovery(ctx context.Context, st store.Store, numbers int64, each map[s
 	return plan, inform(plan, list)
 }
 
-// inform adds to each recovery the last texts of its series.
+// byDate are the counters among records, by the name of their definition and their period.
+func byDate(list []store.Record) map[[2]string][]store.Record {
+	all := map[[2]string][]store.Record{}
+	for _, rec := range list {
+		if at, period, ok := dated.Split(rec.Key); ok {
+			key := [2]string{at.Defined(), period}
+			all[key] = append(all[key], rec)
+		}
+	}
+	return all
+}
+
+// inform adds to each recovery the last texts of its series. A template has too many, one for each name.
 func inform(plan []Recovery, list []store.Record) error {
 	of := map[string]Recovery{}
 	for _, r := range plan {
@@ -137,7 +151,7 @@ func withToday(plan []Recovery, list []store.Record) []store.Record {
 	}
 	all := slices.Clone(list)
 	for _, r := range plan {
-		if key := dated.KeyCounter(r.Series, r.today); counted[r.Series] && !there[key] {
+		if key := (dated.Place{Name: r.Series}).Counter(r.today); counted[r.Series] && !there[key] {
 			all = append(all, store.Record{Key: key})
 		}
 	}
@@ -156,8 +170,9 @@ func checkNumbers(numbers int64, each map[string]int64) error {
 	return nil
 }
 
-// plan fills in what becomes of a series, by its record and its counters.
-func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) error {
+// plan fills in what becomes of a series, by its record and its counters. Of a template a name may have been
+// lost, whose counter is raised from 0.
+func (r *Recovery) plan(rec store.Record, counters map[[2]string][]store.Record) error {
 	def, err := record.Read[dated.Definition](rec)
 	if err != nil {
 		return err
@@ -179,13 +194,18 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 		if period > r.Through {
 			break
 		}
-		rec := counters[dated.KeyCounter(r.Series, period)]
-		c, err := dated.ReadCounter(rec)
-		if err != nil {
-			return err
+		of := counters[[2]string{r.Series, period}]
+		if len(of) == 0 || template.Is(r.Series) {
+			of = append(slices.Clip(of), store.Record{})
 		}
-		if def.RaisedTo(c, rec.Version != "", period).Count >= r.Max {
-			r.Full, r.IsFull = period, true
+		for _, rec := range of {
+			c, err := dated.ReadCounter(rec)
+			if err != nil {
+				return err
+			}
+			if def.RaisedTo(c, rec.Version != "", period).Count >= r.Max {
+				r.Full, r.IsFull = period, true
+			}
 		}
 	}
 	return nil
@@ -198,11 +218,15 @@ var planned = dated.Recovery{Above: 1 << 62}
 func recoveryOf(ctx context.Context, st store.Store) (dated.Recovery, error) {
 	r := dated.Recovery{Now: time.Now(), Random: rand.Uint64()}
 	list, err := st.List(ctx, dated.Keys)
-	for _, rec := range list {
+	if err != nil {
+		return r, err
+	}
+	ofNames, err := st.List(ctx, dated.NameKeys)
+	for _, rec := range append(list, ofNames...) {
 		if !rec.Read.IsZero() {
 			r.Now = rec.Read
 		}
-		if !strings.Contains(strings.TrimPrefix(rec.Key, dated.Keys), "/") {
+		if _, _, ok := dated.Split(rec.Key); !ok {
 			continue
 		}
 		c, err := dated.ReadCounter(rec)

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/store"
 )
 
@@ -67,6 +68,9 @@ func (s *Series) Next(ctx context.Context) (Number, error) {
 func (s *Series) Append(ctx context.Context, dst []Number, n int) ([]Number, error) {
 	if n <= 0 {
 		return dst, nil
+	}
+	if name := s.rules.Name; template.Is(name) {
+		return dst, &OptionError{"series", fmt.Sprintf("series %s: it is a template, and gives no texts: open one of its names, with Options.Template", name), nil}
 	}
 	s.mu.Lock()
 	got, err := s.series.Take(&outside{Series: s, ctx: ctx}, int64(n))

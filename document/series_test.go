@@ -125,7 +125,7 @@ func TestOverflow(t *testing.T) {
 	}
 
 	// More digits for the rest of the day; whoever has it open goes on as it was.
-	if _, err := document.Widen(t.Context(), st, "invoice", "{yyyyMMdd}{3}", saigon.Zone); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", &document.Options{Pattern: "{yyyyMMdd}{3}", Zone: saigon.Zone}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := opened(t, st, "{yyyyMMdd}{3}", saigon).Next(t.Context()); err != nil || got.Text != "20261120010" {
@@ -156,17 +156,17 @@ func TestDefinitionStays(t *testing.T) {
 		{"INV-{yyyyMMdd}-{6}{luhn}", "UTC", "they differ in"},
 		{"INV-{6}-{yyyyMMdd}", "UTC", "they differ in"},
 	} {
-		_, err := document.Widen(t.Context(), st, "invoice", tt.pattern, tt.zone)
+		_, err := document.Widen(t.Context(), st, "invoice", &document.Options{Pattern: tt.pattern, Zone: tt.zone})
 		var no *document.OptionError
 		if !errors.As(err, &no) || no.Option != "pattern" || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}
-	if _, err := document.Widen(t.Context(), st, "invoice", "INV-{yyyyMMdd}-{1+}", "UTC"); err != nil {
+	if _, err := document.Widen(t.Context(), st, "invoice", &document.Options{Pattern: "INV-{yyyyMMdd}-{1+}", Zone: "UTC"}); err != nil {
 		t.Error(err)
 	}
 	opened(t, st, "INV-{yyyyMMdd}-{1+}", document.Options{Zone: "UTC"})
-	if _, err := document.Widen(t.Context(), st, "other", invoice, "UTC"); !isNone(err) {
+	if _, err := document.Widen(t.Context(), st, "other", &document.Options{Pattern: invoice, Zone: "UTC"}); !isNone(err) {
 		t.Error(err)
 	}
 }

@@ -97,11 +97,14 @@ func (x *Session) find(v *view, name string, r Right) (*Series, error) {
 	if err := x.can(v, name, r); err != nil {
 		return nil, err
 	}
-	if s := v.series[name]; s != nil {
+	if s := v.series[name]; s != nil && s.options.Names == nil {
 		return s, nil
 	}
 	if err := CheckName(name); err != nil {
 		return nil, err
+	}
+	if t := v.template(name); t != nil {
+		return t.named(name), nil
 	}
 	// A name that stands for something of its own, such as a counter of the store, has
 	// to be found here: what follows takes every name for one that somebody made up.

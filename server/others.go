@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/firn-id/firn/internal/template"
 )
 
 // OtherNames is the name that Options.Others is asked for first: that of the series which
@@ -40,7 +42,7 @@ func newOthers(o *Options, before *world, given map[string]*Series) (*others, er
 		all.rest.follow(before.others.rest)
 	}
 	for _, old := range before.all() {
-		if given[old.name] != nil {
+		if given[old.name] != nil || slices.ContainsFunc(template.Of(old.name), func(t string) bool { return given[t] != nil }) {
 			continue
 		}
 		one, err := all.series(old.name)

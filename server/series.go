@@ -10,6 +10,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/public"
 )
 
@@ -62,6 +63,10 @@ type SeriesOptions struct {
 	// Step is that of the ranges; 0 is 1.
 	Step int64
 
+	// Names makes the series a template of documents: it returns the source of one of its names, of
+	// which there is no end. The series' own source is not asked. Nil: the series is none.
+	Names func(ctx context.Context, name string) (TextSource, error)
+
 	// Source is what the series draws from, and says how that is. Nil: nobody knows.
 	Source *Source
 	// Explain says what is to be said of an error of the source. Nil: what package firn
@@ -79,6 +84,7 @@ type Series struct {
 	counts  atomic.Pointer[counts]
 	large   chan struct{} // has one for each large draw
 	trouble *trouble
+	full    *trouble // of a template: names are refused
 }
 
 // A draw of more than largeDraw values has a buffer that counts. There are largeDraws
@@ -98,7 +104,7 @@ func Numbers(name string, src firn.Source, o *SeriesOptions) *Series {
 	ids := &numbers{src: src, form: s.options.Form}
 	ids.spare.New = func() any { return new([]firn.ID) }
 	s.draw = ids.draw
-	s.options.Pattern = nil
+	s.options.Pattern, s.options.Names = nil, nil
 	if s.options.Form != nil {
 		s.options.Reserve = nil
 		s.texts = !public.IsNumeric(s.options.Form)
@@ -121,7 +127,7 @@ func Texts(name string, src TextSource, o *SeriesOptions) *Series {
 }
 
 func newSeries(name string, o *SeriesOptions) *Series {
-	s := &Series{name: name, large: make(chan struct{}, largeDraws), trouble: new(trouble)}
+	s := &Series{name: name, large: make(chan struct{}, largeDraws), trouble: new(trouble), full: new(trouble)}
 	if o != nil {
 		s.options = *o
 	}
@@ -130,6 +136,30 @@ func newSeries(name string, o *SeriesOptions) *Series {
 	}
 	s.counts.Store(new(counts))
 	return s
+}
+
+// named returns the series of a name of a template. All that is counted and told of it is the template's.
+func (s *Series) named(name string) *Series {
+	one := &Series{name: name, texts: s.texts, options: s.options, large: s.large, trouble: s.trouble, full: s.full}
+	one.countOn(s)
+	one.draw = func(ctx context.Context, dst []Value, n int) ([]Value, error) {
+		src, err := s.options.Names(ctx, name)
+		if err != nil {
+			return dst, err
+		}
+		return (&texts{src: src, form: s.options.Form}).draw(ctx, dst, n)
+	}
+	return one
+}
+
+// template returns the series that is a template which a name belongs to, or nil.
+func (w *world) template(name string) *Series {
+	for _, t := range template.Of(name) {
+		if s := w.series[t]; s != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // Name returns the name.

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/template"
 )
 
 // Defaults of Options.
@@ -148,7 +149,7 @@ func newWorld(o *Options, series []*Series, before *world) (*world, error) {
 		}
 	}
 	for _, one := range series {
-		if err := CheckName(one.name); err != nil {
+		if err := checkGiven(one); err != nil {
 			return nil, err
 		}
 		if w.series[one.name] != nil {
@@ -158,6 +159,11 @@ func newWorld(o *Options, series []*Series, before *world) (*world, error) {
 		w.names = append(w.names, one.name)
 	}
 	slices.Sort(w.names)
+	for _, name := range w.names {
+		if t := w.template(name); t != nil {
+			return nil, fmt.Errorf("server: series %s and %s could have one name, and a name stands for one counter", name, t.name)
+		}
+	}
 	var err error
 	if w.tokens, err = checkTokens(w.options.Tokens); err != nil {
 		return nil, err
@@ -168,6 +174,18 @@ func newWorld(o *Options, series []*Series, before *world) (*world, error) {
 	}
 	w.decodes = decodables(w)
 	return w, nil
+}
+
+// checkGiven returns what is wrong with the name of a series that the server is given. A template has one
+// that no client can ask for.
+func checkGiven(s *Series) error {
+	if s.options.Names == nil {
+		return CheckName(s.name)
+	}
+	if !template.Is(s.name) || CheckName(template.Prefix(s.name)+"0") != nil {
+		return &NameError{Name: s.name}
+	}
+	return nil
 }
 
 // all returns the series by name: those that were given, then other names.

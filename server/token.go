@@ -5,6 +5,8 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"strings"
+
+	"github.com/firn-id/firn/internal/template"
 )
 
 // A Right is what a token allows with a series: any of Decode, Issue and Admin,
@@ -43,7 +45,7 @@ func ParseRight(name string) (Right, error) {
 type Token struct {
 	Name   string           // for people
 	Hash   [32]byte         // HashToken of the secret
-	Rights map[string]Right // by series; those of "*" are for series that are not named
+	Rights map[string]Right // by series, or by a prefix of names such as bill:*; those of "*" are for all others
 
 	counts *counts // what was asked with it; of a server's
 }
@@ -52,11 +54,16 @@ type Token struct {
 // at random, and not for a word that somebody thought of.
 func HashToken(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
-// rights of the token with a series; "*" stands for those that are not named, and
+// rights of the token with a series: those of its name, else of the longest prefix; "*" stands for those that are not named, and
 // for the server itself.
 func (t *Token) rights(series string) Right {
 	if r, ok := t.Rights[series]; ok {
 		return r
+	}
+	for _, prefix := range template.Of(series) { // the longest first
+		if r, ok := t.Rights[prefix]; ok {
+			return r
+		}
 	}
 	return t.Rights["*"]
 }
@@ -72,7 +79,7 @@ func checkTokens(tokens []Token) ([]Token, error) {
 		}
 		seen[t.Hash] = t.Name
 		for series := range t.Rights {
-			if series == "*" {
+			if series == "*" || template.Is(series) {
 				continue
 			}
 			if err := CheckName(series); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/firn-id/firn/document"
 )
 
 // failed is what becomes of an error of the source, which was asked for a name.
@@ -14,6 +16,14 @@ func (s *Series) failed(name string, err error, o *Options) error {
 		e.Explanation = s.options.Explain(err)
 	} else {
 		e.Explanation = explain(err)
+	}
+	var full *document.FullError
+	if errors.As(err, &full) {
+		e.Since = time.Time{} // other names are served
+		if _, tell := s.full.begins(o.Now()); tell {
+			o.Logger.Warn("a template has no room for another name", withHint(e.Hint, "series", name, "template", full.Template, "names", full.Names)...)
+		}
+		return e
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -21,8 +21,14 @@ import (
 // would hide each other: a name stands for one counter.
 func (d *drawing) otherKind(ctx context.Context, st store.Store) error {
 	there, err := countername.Counter(ctx, st, d.Name)
-	if err != nil || there == nil || there.Kind == d.Kind {
+	if err == nil && there == nil {
+		return countername.SameKind(ctx, st, d.Series)
+	}
+	if err != nil || there.Kind == d.Kind {
 		return err
+	}
+	if there.Template != "" {
+		return kindHints(ui.Failed("%w", &countername.KindError{Name: d.Name, Want: d.Kind, Have: *there}), &countername.KindError{Name: d.Name, Want: d.Kind, Have: *there, Listed: d.Listed})
 	}
 	f := ui.Failed("the store has a %s of the name %s already, and a name stands for one counter", there.Kind, d.Name)
 	if d.Listed {
@@ -69,7 +75,7 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 		return s.notLost(ctx, st, name)
 	}
 	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name, near).
-		Hint("to draw from the counter: firn next %s", near).
+		Hint("to draw from the counter: firn next %s", drawWord(near)).
 		Hint("to draw ids with a time all the same: firn next %s --kind flake", name)
 }
 
@@ -128,6 +134,9 @@ func (d *drawing) maybeLost(url string) *ui.Failure {
 	again, where := d.createCommand(), "--first N, with N above every number in use"
 	if d.Kind == config.Document {
 		where = "--after TEXT, with TEXT the last one given out"
+		if config.IsTemplate(d.Name) {
+			where = "--after TEXT, with TEXT the one with the highest count that any name gave out"
+		}
 	}
 	return maybeLost(url, d.Name).
 		Hint("if it existed: %s %s", again, where).

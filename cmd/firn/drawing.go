@@ -126,7 +126,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		return nil, errors.Join(d.explain(err), closeStores())
 	}
 	if series.Began && d.Kind != config.Flake {
-		ui.PrintNote(errs, "created the %s %s in %s: a new counter; %s shows those that were there", d.Kind, d.Name, fromurl.Redact(whichstore.Text(d.URLs[0])), d.hints.compose("firn series ls"))
+		ui.PrintNote(errs, "created the %s %s in %s: a new counter; %s shows those that were there", d.Kind, d.Defined(), fromurl.Redact(whichstore.Text(d.URLs[0])), d.hints.compose("firn series ls"))
 	}
 	out := &stream{source: ids, rate: plenty, close: func() error { return errors.Join(series.Close(), closeStores()) }}
 	switch {
@@ -182,6 +182,9 @@ func (d *drawing) explain(err error) error {
 	}
 	if f == nil {
 		f = classify(err)
+	}
+	if hintTemplate(f, err) {
+		return f
 	}
 	if m := d.missingOf(err); m != nil && d.Leasing == nil {
 		return elsewhereFirst(err, addHints(f, missingHints([]*missing{m})))

@@ -31,7 +31,7 @@ func (d *drawing) use(setting, value string) string {
 // changeTo is the command that gives the store a pattern and a zone. What firn.yaml says it
 // reads itself.
 func (d *drawing) changeTo(pattern, zone string) string {
-	text := "firn series set " + phrase.ShellWord(d.Name)
+	text := "firn series set " + phrase.ShellWord(d.Defined())
 	if d.inFile("pattern") == "" || pattern != d.Options.Document.Pattern {
 		text += " --pattern " + phrase.ShellWord(pattern)
 	}

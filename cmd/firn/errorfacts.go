@@ -58,6 +58,9 @@ var errorFacts = []func(error) facts{
 	factsIf("series-ended", func(e *document.EndError) facts {
 		return facts{"series": e.Series, "starts_at": phrase.Instant(e.NextAt)}
 	}),
+	factsIf("template-full", func(e *document.FullError) facts {
+		return facts{"template": e.Template, "series": e.Name, "names": e.Names}
+	}),
 	factsIf("series-may-be-lost", func(e *sequence.LostError) facts { return facts{"series": e.Name} }),
 	factsIf("series-may-be-lost", func(e *document.LostError) facts { return facts{"series": e.Series} }),
 	factsIf("series-may-be-lost", func(e *document.InstanceError) facts { return facts{"series": e.Series} }),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -53,7 +54,10 @@ func (d *drawing) missingOf(err error) *missing {
 			again: "firn series create " + name + " --kind sequence --first N", where: "N above every number in use",
 		}
 	case errors.As(err, &noDocument):
-		create, where := "firn series create "+name, "TEXT the last one given out"
+		create, where := "firn series create "+phrase.ShellWord(d.Defined()), "TEXT the last one given out"
+		if config.IsTemplate(d.Defined()) {
+			where = "TEXT the one with the highest count that any name gave out"
+		}
 		switch {
 		case d.Options.Document.Pattern != "":
 			create += " --pattern " + phrase.ShellWord(d.Options.Document.Pattern) + zoneFlag(d.Options.Document.Zone)
@@ -62,7 +66,7 @@ func (d *drawing) missingOf(err error) *missing {
 			where = "PATTERN that of its programs, such as 'INV-{yyyyMMdd}-{6}' with --zone Asia/Ho_Chi_Minh, and " + where
 		}
 		return &missing{
-			other: other(noDocument.Names), name: d.Name, nearest: noDocument.Nearest, create: create + asNew(noDocument.MayBeLost), begins: "1",
+			other: other(noDocument.Names), name: d.Defined(), nearest: noDocument.Nearest, create: create + asNew(noDocument.MayBeLost), begins: "1",
 			again: create + " --after TEXT", where: where,
 		}
 	}

@@ -86,6 +86,8 @@ type nextOptions struct {
 
 func (o *nextOptions) validate(args []string) error {
 	switch {
+	case len(args) == 1 && config.IsTemplate(args[0]):
+		return ui.Bad("%s is a template, and each of its names has a counter of its own", args[0]).Hint("to draw from a name of it: firn next %s", anyName(args[0]))
 	case len(args) == 1 && !config.IsSeriesName(args[0]):
 		return ui.Bad("series %q: %s", args[0], config.SeriesNameRule)
 	case o.count <= 0:

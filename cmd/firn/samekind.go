@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
@@ -24,6 +25,10 @@ func zoneKey(zone string) string {
 // kindHints says what to write where the store has a counter of another kind.
 func kindHints(f *ui.Failure, e *countername.KindError) *ui.Failure {
 	switch {
+	case e.Taken != "":
+		return f.Hint("give the template a name that %s does not begin with", e.Taken)
+	case e.Have.Template != "":
+		return f.Hint("take a name that does not begin with %s", strings.TrimSuffix(e.Have.Template, "*"))
 	case !e.Listed:
 		return f.Hint("to serve this store: list the series of the server in firn.yaml, %s with kind: %s or not at all", e.Name, e.Have.Kind)
 	case e.Have.Kind == config.Document:
@@ -67,12 +72,12 @@ func (d *drawing) hintName(f *ui.Failure, meant string) *ui.Failure {
 	if d.Listed {
 		return f.Hint("if %s was renamed or is mistyped: write %s in firn.yaml again, in place of %s. A counter keeps its name", meant, meant, d.Name)
 	}
-	return f.Hint("to draw from the counter that is there: firn next %s", phrase.ShellWord(meant))
+	return f.Hint("to draw from the counter that is there: firn next %s", drawWord(meant))
 }
 
 // createCommand is the command that creates the counter of a series.
 func (d *drawing) createCommand() string {
-	text := "firn series create " + phrase.ShellWord(d.Name)
+	text := "firn series create " + phrase.ShellWord(d.Defined())
 	switch {
 	case d.Kind == config.Document && d.inFile("pattern") == "":
 		return text + " --pattern " + phrase.ShellWord(d.Options.Document.Pattern) + zoneFlag(d.Options.Document.Zone)

@@ -224,14 +224,23 @@ type documentLine struct {
 	Texts   []string `json:"texts,omitempty"` // where later dates than today's are in use
 	Periods int      `json:"periods"`
 
+	Template string `json:"template,omitempty"`  // of a name
+	Names    *int   `json:"names,omitempty"`     // of a template, which has this many
+	MaxNames int    `json:"max_names,omitempty"` // of at most so many
+
 	last []document.Number // the texts, one where no later date is in use
 }
 
 func documentLineOf(i document.Info) *documentLine {
-	return &documentLine{
+	l := &documentLine{
 		Series: i.Name, Kind: config.Document, Pattern: i.Pattern, Zone: i.Zone, OnLossy: onLossy(i.MayRepeat),
 		Period: i.Period, Count: i.Count, Text: i.Text, Texts: severalTexts(i.Texts), Periods: i.Periods, last: i.Texts,
+		Template: i.Template, MaxNames: i.MaxNames,
 	}
+	if l.MaxNames > 0 {
+		l.Names = &i.Names
+	}
+	return l
 }
 
 // textsOf are the texts of numbers.
@@ -261,11 +270,25 @@ func (l *documentLine) row() [7]any {
 	if l.OnLossy != "" {
 		settings += ", lossy"
 	}
+	if l.Names != nil {
+		settings += fmt.Sprintf(", %d of %d names", *l.Names, l.MaxNames)
+	}
 	return [7]any{l.Series, l.Kind, orDash(strings.Join(textsOf(l.last), ", ")), "-", "-", settings, "-"}
 }
 
 func (l *documentLine) facts() [][2]string {
 	all := [][2]string{{"series", l.Series}, {"kind", l.Kind}}
+	if l.Names != nil {
+		return l.lossyFact(append(all, [][2]string{
+			{"pattern", l.Pattern},
+			{"zone", orDash(l.Zone)},
+			{"names", strconv.Itoa(*l.Names)},
+			{"names at most", strconv.Itoa(l.MaxNames)},
+		}...))
+	}
+	if l.Template != "" {
+		all = append(all, [2]string{"template", l.Template})
+	}
 	if len(l.last) < 2 {
 		all = append(all, [2]string{"last text", orDash(l.Text)})
 	} else {
@@ -279,6 +302,11 @@ func (l *documentLine) facts() [][2]string {
 		{"last date", orDash(l.Period)},
 		{"dates", strconv.Itoa(l.Periods)},
 	}...)
+	return l.lossyFact(all)
+}
+
+// lossyFact adds what the series was created with for a store that can lose writes.
+func (l *documentLine) lossyFact(all [][2]string) [][2]string {
 	if l.OnLossy != "" {
 		all = append(all, [2]string{"on-lossy-store", l.OnLossy})
 	}
@@ -317,6 +345,11 @@ func seriesLines(ctx context.Context, st store.Store) ([]seriesLine, error) {
 		all = append(all, sequenceLineOf(i))
 	}
 	for _, i := range texts {
+		if i.MaxNames > 0 { // how many names it has only Show says
+			if i, err = document.Show(ctx, st, i.Name); err != nil {
+				return nil, err
+			}
+		}
 		all = append(all, documentLineOf(i))
 	}
 	slices.SortStableFunc(all, func(a, b seriesLine) int { return strings.Compare(a.name(), b.name()) })
@@ -344,7 +377,7 @@ func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {
 // onSeries calls f with the store of a series that counts, or with each store of a sequence over several. The
 // drawing says the kind: that of firn.yaml, or where it does not list the series, of the store.
 func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) error) error {
-	if !config.IsSeriesName(name) {
+	if !config.IsTemplate(name) && !config.IsSeriesName(name) {
 		return ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
 	s, err := loadSettings(cmd)

@@ -23,11 +23,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-func newSeriesCreate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "create [NAME]",
-		Short: "Create a series; without NAME, all of firn.yaml that the store lacks",
-		Long: `Create a series that never existed: a sequence (1, 2, 3), or a document (texts with a date
+const seriesCreateHelp = `Create a series that never existed: a sequence (1, 2, 3), or a document (texts with a date
 and a counter). Only you know that it never existed: a store that has lost the series looks
 the same, and a series that is created again repeats all that it gave out. A SQLite file
 notices a loss by itself, so there the first number creates the series.
@@ -47,15 +43,26 @@ system: firn series raise.
 A store that was recovered, or has a pool of firn pool ensure, may have lost the series. There say where it begins, by --first N or
 --after TEXT, or that it never existed, by --new. --after continues only the date of its TEXT,
 so a TEXT of a later date than today's is refused: create the document after the last text of
-today or before, then continue the later date by firn series raise. A document whose texts could equal those of
+today or before, then continue the later date by firn series raise. Of a template TEXT is the one with
+the highest count that any name gave out: each name begins above that count. A document whose texts could equal those of
 another document of the store is refused, unless --may-repeat NAME says that they never meet.
 
 Without NAME the command creates all series of firn.yaml that the store does not have. It creates
-none if one of them may be a renamed or mistyped counter of the store. Create that one by its NAME.`,
+none if one of them may be a renamed or mistyped counter of the store. Create that one by its NAME.
+
+A NAME such as 'bill:*' is a template: each name that a client asks for, such as bill:42, has a
+counter of its own, and at most --names of them.`
+
+func newSeriesCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Create a series; without NAME, all of firn.yaml that the store lacks",
+		Long:  seriesCreateHelp,
 		Example: `  firn series create orders --kind sequence
   firn series create orders --kind sequence --first 1000000 --cache 500
   firn series create queue --kind sequence --order strict --max 999999
-  firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh`,
+  firn series create invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh
+  firn series create 'user:*' --pattern '{1+}'`,
 		Args:              arguments(0, 1),
 		ValidArgsFunction: completeSeries(countingKinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -99,21 +106,31 @@ var createFlags = []struct{ name, value, usage string }{
 	{"first", "N", "the first number, below which there is none (1)"},
 	{"max", "N", "no number is above it (9223372036854775807)"},
 	{"increment", "N", "from one number to the next (1)"},
+	{"names", "N", "of a template, such as bill:*: how many names it has at most (1000)"},
 	{"order", "strict", "strict: numbers increase over all processes, and each call waits for the store (free)"},
 }
 
 // newCounter is the series that a command is to create.
 func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error) {
-	if !config.IsSeriesName(name) {
+	if !config.IsTemplate(name) && !config.IsSeriesName(name) {
 		return nil, ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
 	one, err := s.SeriesNamed(name)
 	if err != nil {
 		return nil, err
 	}
+	if one != nil && one.Name.Text != name {
+		return nil, ui.Bad("%s is a name of the template %s, and begins with its first text: firn.yaml lists the template, which is created", name, one.Name.Text).
+			Hint("to create the template: firn series create %s", phrase.ShellWord(one.Name.Text)).
+			Hint("to continue the name above a text: firn series raise %s TEXT", phrase.ShellWord(name))
+	}
 	d := &drawing{&config.Series{Name: name, URLs: []string{s.StoreURL().Text}, Listed: one != nil}, hinter{cmd: cmd}}
 	if d.Kind, err = s.kindToCreate(name, one); err != nil {
 		return nil, err
+	}
+	if config.IsTemplate(name) && d.Kind != config.Document {
+		return nil, ui.Bad("%s is the name of a template, and a template is of kind document, not %s", name, d.Kind).
+			Hint("for numbers 1, 2, 3 of each name: firn series create %s --pattern '{1+}'", phrase.ShellWord(name))
 	}
 	if err := s.strangeFlag(name, d.Kind); err != nil {
 		return nil, err
@@ -308,7 +325,7 @@ func seriesExists(err error, show string) error {
 // createAll creates the series of firn.yaml that their stores lack.
 func createAll(cmd *cobra.Command, s *settings) error {
 	var strange []string
-	for _, name := range []string{"kind", "pattern", "zone", "first", "max", "increment", "order", "cache", "new", "after", "may-repeat"} {
+	for _, name := range []string{"kind", "pattern", "zone", "first", "max", "increment", "names", "order", "cache", "new", "after", "may-repeat"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			strange = append(strange, "--"+name)
 		}

@@ -25,7 +25,8 @@ func newSeriesRaise() *cobra.Command {
 		Long: `Continue a series above a value that is in use: of another system that the series takes
 over from, or from before the store lost it. VALUE is a number for a sequence, and a text for
 a document, whose counter of that date is raised. Processes that have the series open still
-use the numbers that they have reserved.
+use the numbers that they have reserved. A name of a template, such as bill:42 of 'bill:*', begins so
+where it is new.
 
 A series never goes back: a VALUE that it is above already is refused. The command asks before
 a VALUE that is more than 1,000 times and 10^9 above the last, or that leaves less than a
@@ -141,24 +142,28 @@ func sequenceRaise(ctx context.Context, st store.Store, name string, to firn.ID)
 // documentRaise is a raise of a document, whose text is of a date and a number. Of other
 // dates than the last the number is not known, and taken for 0.
 func documentRaise(ctx context.Context, st store.Store, name, text string) (raise, error) {
-	all, err := document.List(ctx, st)
+	i, err := document.Show(ctx, st, name)
+	var none *document.MissingError
+	if errors.As(err, &none) && none.Template != "" { // a new name of a template
+		i, err = document.Show(ctx, st, none.Template)
+	}
+	if errors.As(err, &none) {
+		return raise{}, nil
+	}
 	if err != nil {
 		return raise{}, err
 	}
-	for _, i := range all {
-		p, err := document.ParsePattern(i.Pattern)
-		if i.Name != name || err != nil {
-			continue
-		}
-		to, err := p.Parse(text)
-		if err != nil {
-			break
-		}
-		r := raise{name, 0, to.Count, p.Max()}
-		if i.Period == to.Period {
-			r.from = i.Count
-		}
-		return r, nil
+	p, err := document.ParsePattern(i.Pattern)
+	if err != nil {
+		return raise{}, nil
 	}
-	return raise{}, nil
+	to, err := p.Parse(text)
+	if err != nil {
+		return raise{}, nil
+	}
+	r := raise{name, 0, to.Count, p.Max()}
+	if i.Period == to.Period {
+		r.from = i.Count
+	}
+	return r, nil
 }

@@ -29,9 +29,12 @@ pattern only the width of the counter may differ: {6} to {8}, or to {6+}, which 
 no text can repeat. A narrower counter, {6} to {4}, ends earlier: it is refused if the texts of
 today or of a later date have reached its end. Any other change could repeat a text and is refused: create another
 series. Processes that have the document open continue as they are, and need the new
-pattern when they start again.`,
+pattern when they start again.
+
+Of a template, such as 'bill:*', --names is how many names it has at most.`,
 		Example: `  firn series set orders --cache 1000
-  firn series set invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh`,
+  firn series set invoice --pattern 'INV-{yyyyMMdd}-{8}' --zone Asia/Ho_Chi_Minh
+  firn series set 'bill:*' --names 5000`,
 		Args:              arguments(1, 1),
 		ValidArgsFunction: completeSeries(countingKinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,13 +49,14 @@ pattern when they start again.`,
 	addSeriesKey(cmd, "cache")
 	addSeriesKey(cmd, "pattern")
 	addSeriesKey(cmd, "zone")
+	cmd.Flags().Int("names", 0, "of a template, such as bill:*: how many names it has at most")
 	addStore(cmd)
 	return cmd
 }
 
 // setStep changes how many numbers of a sequence are reserved at a time.
 func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
-	if err := onlyFor(cmd, d, config.Document, "the only setting of a sequence that changes is its cache: firn series set %s --cache N", "pattern", "zone"); err != nil {
+	if err := onlyFor(cmd, d, config.Document, "the only setting of a sequence that changes is its cache: firn series set %s --cache N", "pattern", "zone", "names"); err != nil {
 		return err
 	}
 	if !cmd.Flags().Changed("cache") {
@@ -68,13 +72,21 @@ func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
 	if err := onlyFor(cmd, d, config.Sequence, "firn series set %s --pattern PATTERN", "cache"); err != nil {
 		return err
 	}
-	info, err := document.Widen(cmd.Context(), st, d.Name, d.Options.Document.Pattern, d.Options.Document.Zone)
+	if f := cmd.Flags().Lookup("names"); f.Changed {
+		if err := config.KeyNamed(config.CounterKeys, "names").Set(&d.Options, f.Value.String()); err != nil {
+			return valueError("--names", err)
+		}
+	}
+	info, err := document.Widen(cmd.Context(), st, d.Name, &d.Options.Document)
 	if err != nil {
 		return d.explain(err)
 	}
 	zone := ""
 	if info.Zone != "" {
 		zone = " and the zone " + info.Zone
+	}
+	if info.MaxNames > 0 {
+		return d.tell(cmd, st, "template %s has the pattern %s%s and %d of at most %d names\n", d.Name, info.Pattern, zone, info.Names, info.MaxNames)
 	}
 	return d.tell(cmd, st, "document %s has the pattern %s%s\n", d.Name, info.Pattern, zone)
 }

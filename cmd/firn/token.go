@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,7 +64,7 @@ Authorization: Bearer TOKEN.
 			return err
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.series, "series", []string{"*"}, "a series it is for; *: all that no right is given for by name; may be given several times")
+	cmd.Flags().StringArrayVar(&o.series, "series", []string{"*"}, "a series it is for; bill:*: all names that begin so; *: all that no right is given for by name; may be given several times")
 	cmd.Flags().StringSliceVar(&o.rights, "rights", []string{"issue", "decode"}, "what it may do with it: decode, issue, admin")
 	return cmd
 }
@@ -81,7 +82,7 @@ func (o *tokenOptions) validate() error {
 	}
 	for i, name := range o.series {
 		switch {
-		case name != "*" && !config.IsSeriesName(name):
+		case name != "*" && !config.IsTemplate(name) && !config.IsSeriesName(name):
 			f := ui.Bad("--series %q: %s", name, config.SeriesNameRule)
 			if strings.Contains(name, ",") {
 				f.Hint("for several series: --series %s", strings.Join(strings.Split(name, ","), " --series "))
@@ -119,8 +120,8 @@ func tokenHashText(token string) string {
 func (o *tokenOptions) entry(token string) string {
 	var rights []string
 	for _, name := range o.series {
-		if name == "*" {
-			name = `"*"`
+		if strings.Contains(name, "*") {
+			name = strconv.Quote(name)
 		}
 		rights = append(rights, fmt.Sprintf("%s: [%s]", name, strings.Join(o.rights, ", ")))
 	}

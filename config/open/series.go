@@ -115,7 +115,7 @@ func CheckSeries(ctx context.Context, d *config.Series, stores []store.Store) (c
 	}
 	switch d.Kind { // what is missing OpenSeries says better, and creates nothing
 	case config.Document:
-		if info, err := document.Show(ctx, stores[0], d.Name); err == nil {
+		if info, err := document.Show(ctx, stores[0], d.Defined()); err == nil {
 			return false, d.Options.Document.Agrees(info)
 		}
 	case config.Sequence:
@@ -183,7 +183,7 @@ func begins(ctx context.Context, d *config.Series, stores []store.Store) (bool, 
 		return false, err
 	}
 	if d.Kind == config.Document {
-		_, err = document.Show(ctx, stores[0], d.Name)
+		_, err = document.Show(ctx, stores[0], d.Defined())
 	} else {
 		_, err = sequence.Show(ctx, stores[0], d.Name)
 	}

@@ -29,7 +29,7 @@ func CheckCounter(ctx context.Context, st store.Store, d *config.Series, durabil
 		for _, one := range all {
 			names = append(names, one.Name)
 		}
-		err = errors.Join(failed, &document.MissingError{Series: d.Name, Names: names, Nearest: nearest.Name(d.Name, names), MayBeLost: lost})
+		err = errors.Join(failed, &document.MissingError{Series: d.Defined(), Names: names, Nearest: nearest.Name(d.Defined(), names), MayBeLost: lost})
 	} else {
 		all, failed := sequence.List(ctx, st)
 		for _, one := range all {
@@ -47,14 +47,14 @@ func CheckCounter(ctx context.Context, st store.Store, d *config.Series, durabil
 	if err := CheckNew(ctx, st, d); err != nil || d.Kind != config.Document {
 		return err
 	}
-	return document.CheckNew(ctx, st, d.Name, &d.Options.Document)
+	return document.CheckNew(ctx, st, d.Defined(), &d.Options.Document)
 }
 
 // fits reports whether a store lacks the counter. If it has it, an error says which setting the
 // counter was created with, where the series has another.
 func fits(ctx context.Context, st store.Store, d *config.Series) (missing bool, err error) {
 	if d.Kind == config.Document {
-		in, err := document.Show(ctx, st, d.Name)
+		in, err := document.Show(ctx, st, d.Defined())
 		if err == nil {
 			err = d.Options.Document.Agrees(in)
 		}

@@ -12,11 +12,13 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/record"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 )
 
-// Counter returns the counter of that name, or nil if the store has none. A store
+// Counter returns the counter of that name, or nil if the store has none. A name that belongs to a
+// template has one, be it begun or not. A store
 // that does not answer is an error: an id is no substitute for a number.
 func Counter(ctx context.Context, st store.Store, name string) (*config.Counter, error) {
 	numbers, err := sequence.Show(ctx, st, name)
@@ -29,9 +31,13 @@ func Counter(ctx context.Context, st store.Store, name string) (*config.Counter,
 	}
 	texts, err := document.Show(ctx, st, name)
 	var noTexts *document.MissingError
+	if errors.As(err, &noTexts) && noTexts.Template != "" { // it begins when it is opened
+		texts, err = document.Show(ctx, st, noTexts.Template)
+		texts.Template = noTexts.Template
+	}
 	switch {
 	case err == nil:
-		return &config.Counter{Kind: config.Document, Pattern: texts.Pattern, Zone: texts.Zone}, nil
+		return &config.Counter{Kind: config.Document, Pattern: texts.Pattern, Zone: texts.Zone, Template: texts.Template}, nil
 	case !errors.As(err, &noTexts):
 		return nil, err
 	}
@@ -87,7 +93,7 @@ func CheckNew(ctx context.Context, st store.Store, d *config.Series) error {
 	if err != nil {
 		return err
 	}
-	near := nearest.Misspelled(d.Name, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(d.Others, name) }))
+	near := nearest.Misspelled(d.Defined(), slices.DeleteFunc(names, func(name string) bool { return slices.Contains(d.Others, name) }))
 	if near == "" {
 		return nil
 	}
@@ -102,7 +108,7 @@ func CheckNew(ctx context.Context, st store.Store, d *config.Series) error {
 			return nil
 		}
 	}
-	return &NearNameError{Name: d.Name, Kind: d.Kind, Near: near, Listed: d.Listed}
+	return &NearNameError{Name: d.Defined(), Kind: d.Kind, Near: near, Listed: d.Listed}
 }
 
 // counterNames returns the names of all counters of a store.
@@ -131,16 +137,22 @@ type KindError struct {
 	Want   string // the kind of the series
 	Across bool   // the series is spread over several stores
 	Have   config.Counter
-	Listed bool // the series is in firn.yaml
+	Listed bool   // the series is in firn.yaml
+	Taken  string // of a template: the sequence of the store whose name belongs to it
 }
 
 func (e *KindError) Error() string {
 	switch {
+	case e.Taken != "":
+		return fmt.Sprintf("series %s cannot be a template: the store has the sequence %s, whose name begins so too, and a name stands for one counter", e.Name, e.Taken)
 	case e.Want != e.Have.Kind:
 	case e.Across:
 		return fmt.Sprintf("series %s cannot be spread over several stores: this store has a sequence of that name for itself", e.Name)
 	default:
 		return fmt.Sprintf("series %s cannot be in one store: the store has a part of a sequence of that name, which is spread over %d stores", e.Name, e.Have.Stores)
+	}
+	if t := e.Have.Template; t != "" {
+		return fmt.Sprintf("series %s cannot be of kind %s: the store has the template %s of documents, which the name belongs to", e.Name, e.Want, t)
 	}
 	return fmt.Sprintf("series %s cannot be of kind %s: the store has a %s of that name", e.Name, e.Want, e.Have.Kind)
 }
@@ -148,9 +160,28 @@ func (e *KindError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*KindError) Retryable() bool { return false }
 
-// SameKind returns an error if a store has a counter of the series' name and of another kind.
+// noSequence returns an error if the store has a sequence whose name belongs to a new template. Of
+// documents package document says so.
+func noSequence(ctx context.Context, st store.Store, d *config.Series) error {
+	all, err := sequence.List(ctx, st)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if template.Clash(d.Name, one.Name) {
+			return &KindError{Name: d.Name, Want: d.Kind, Have: config.Counter{Kind: config.Sequence}, Listed: d.Listed, Taken: one.Name}
+		}
+	}
+	return nil
+}
+
+// SameKind returns an error if a store has a counter of the series' name and of another kind, or of a
+// template a sequence whose name belongs to it.
 func SameKind(ctx context.Context, st store.Store, d *config.Series) error {
 	there, err := Counter(ctx, st, d.Name)
+	if err == nil && there == nil && template.Is(d.Name) {
+		return noSequence(ctx, st, d)
+	}
 	if err != nil || there == nil || there.Kind == d.Kind && (there.Stores > 1) == d.Across() {
 		return err
 	}

@@ -3,6 +3,7 @@ package countername
 import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/template"
 )
 
 // EqualTexts returns the first of these series that is a document and could give a text of an earlier one of the same
@@ -11,7 +12,7 @@ import (
 func EqualTexts(all []*config.Series, storeOf func(*config.Series) string) (second, first *config.Series) {
 	for i, d := range all {
 		for _, before := range all[:i] {
-			if d.Kind != config.Document || before.Kind != config.Document || storeOf(d) != storeOf(before) {
+			if d.Kind != config.Document || before.Kind != config.Document || template.Is(d.Name) || template.Is(before.Name) || storeOf(d) != storeOf(before) {
 				continue
 			}
 			p, err := document.ParsePattern(d.Options.Document.Pattern)

@@ -1,7 +1,9 @@
 // Package dated gives out the numbers of documents (dated numbers such as invoices). A store has one
-// definition of a series, and a counter for each date.
+// definition of a series, and a counter for each date. A template is one definition for many names, each
+// of which has a counter for each date.
 //
-//   - dated.go has these records, and what a recovery makes of them; period.go has dates.
+//   - dated.go has these records, and what a recovery makes of them; place.go has their keys;
+//     period.go has dates.
 //   - draw.go, and read.go, write.go, sight.go and hand.go beside it, are the machine: it decides
 //     what to ask the store for, and says why nothing repeats.
 //   - series.go is the driver: calls that share the machine's writes.
@@ -10,9 +12,9 @@
 package dated
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/firn-id/firn/internal/record"
@@ -31,6 +33,9 @@ type Definition struct {
 	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has
 	// noted it.
 	Store string `json:"store,omitempty"`
+
+	// Names is how many names a template has at most; 0 is DefaultNames.
+	Names int `json:"names,omitempty"`
 
 	// MayEqual names series whose texts may equal this one's.
 	MayEqual []string `json:"may_equal,omitempty"`
@@ -140,6 +145,9 @@ func (c Counter) Version() int    { return c.V }
 
 // Fault says what of the record cannot be, and might lower a counter; "" if nothing.
 func (d Definition) Fault() string {
+	if d.Names < 0 {
+		return "has a negative number of names"
+	}
 	for _, r := range d.Raised {
 		if r.By < 0 || r.By >= MaxRaise {
 			return fmt.Sprintf("was raised by %d", r.By)
@@ -173,37 +181,11 @@ const (
 	MaxRaise = MaxCount                  // above what counters can be raised by
 )
 
-// Keys of the records.
+// Limits of the names of a template.
 const (
-	Keys  = "serial/" // prefix of every series' records
-	Whole = "all"     // the counter of a series without a date
+	DefaultNames = 1000
+	MaxNames     = 100_000
 )
 
-// Key is the key of a series' definition.
-func Key(name string) string { return Keys + name }
-
-// KeyCounter is the key of the counter of a date; "" where the pattern has none.
-func KeyCounter(name, period string) string {
-	if period == "" {
-		period = Whole
-	}
-	return Keys + name + "/" + period
-}
-
-// MaxName is the length of a series' name at most, so that every key fits.
-const MaxName = store.MaxKey - len(Keys) - len("/-123456789-12-31")
-
-// Check reports whether a record is one of this package, and returns the error of a record
-// that cannot be read. A definition it returns, since it does not know patterns.
-func Check(rec store.Record) (ours bool, def *Definition, err error) {
-	rest, ours := strings.CutPrefix(rec.Key, Keys)
-	switch {
-	case !ours:
-		return false, nil, nil
-	case strings.Contains(rest, "/"):
-		_, err = ReadCounter(rec)
-		return true, nil, err
-	}
-	read, err := record.Read[Definition](rec)
-	return true, &read, err
-}
+// MostNames is how many names a template has at most.
+func (d *Definition) MostNames() int { return cmp.Or(d.Names, DefaultNames) }

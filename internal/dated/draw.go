@@ -23,8 +23,8 @@ import (
 //  2. It is used only if that write was acknowledged, or if the record was read
 //     back and bears the Version of that write. 1 and 2 are those of any counter: see
 //     [block.Own].
-//  3. There is a counter for each period text, and none is ever removed or made
-//     anew. The clock only chooses which one counts on.
+//  3. There is a counter for each period text, of a template one for each name and period
+//     text, and none is ever removed or made anew. The clock only chooses which one counts on.
 //  4. Equal texts have equal period texts and equal counts: see the patterns of package
 //     document.
 //  5. A definition that is gone, has another id, or a counter that is below what
@@ -204,14 +204,14 @@ func (d *drawer) decide(now Instant) Action {
 		d.known.ok = false
 	}
 	if !sure || !d.known.ok || d.known.period != period || d.own.InDoubt() {
-		return Action{Request: record.Request{Op: record.Get, Key: KeyCounter(d.Name, period)}, Pause: d.pause(), is: toRead}
+		return Action{Request: record.Request{Op: record.Get, Key: d.Counter(period)}, Pause: d.pause(), is: toRead}
 	}
 	return d.take()
 }
 
 func (d *drawer) readDefinition(now Instant) Action {
 	d.defAt = now.Mono
-	return Action{Request: record.Request{Op: record.Get, Key: Key(d.Name)}, is: toDefine}
+	return Action{Request: record.Request{Op: record.Get, Key: d.Definition()}, is: toDefine}
 }
 
 func (d *drawer) askPromise(now Instant) Action {

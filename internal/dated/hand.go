@@ -20,8 +20,8 @@ func (g Grant) Left() int64 { return g.Last - g.Next + 1 }
 var none = Grant{Next: 1}
 
 // span is the grant as one of the counter of its period.
-func (g Grant) span(name string) block.Span {
-	return block.Span{Key: KeyCounter(name, g.Period), Above: g.Next - 1, To: g.Last}
+func (g Grant) span(p Place) block.Span {
+	return block.Span{Key: p.Counter(g.Period), Above: g.Next - 1, To: g.Last}
 }
 
 // deal gives out n counts of those in hand, or as many as there are.

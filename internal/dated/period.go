@@ -82,7 +82,7 @@ func (r *Rules) Shortest() time.Duration {
 
 // Rules are what a process is told about a series.
 type Rules struct {
-	Name  string
+	Place
 	Date  *Form          // how texts have the date; nil: they have none
 	Zone  *time.Location // of the date
 	Max   int64          // the last count that a period has room for

@@ -16,7 +16,7 @@ func (d *drawer) found(now Instant, rec store.Record) {
 		period = d.Period(now.Wall)
 	}
 	d.known.ok = false
-	if rec.Key != KeyCounter(d.Name, period) {
+	if rec.Key != d.Counter(period) {
 		// It is another day than was thought. A clock that goes to and fro is
 		// not followed for ever.
 		if d.tries++; d.tries == 2*attempts {

@@ -10,7 +10,7 @@ import (
 // take is the write that grants what is wanted.
 func (d *drawer) take() Action {
 	c := d.def.RaisedTo(d.known.counter, d.known.version != "", d.known.period)
-	key := KeyCounter(d.Name, d.known.period)
+	key := d.Counter(d.known.period)
 	if top, ok := d.before.Top(key); ok {
 		c.Count = max(c.Count, top)
 	}
@@ -41,7 +41,7 @@ func (d *drawer) written(now Instant, do Action, a record.Answer) {
 		// It may have been carried out, or may yet be: what the record says next
 		// tells, if it bears this Version.
 		d.known.ok, d.looked = false, false
-		d.own = d.own.Unknown(g.span(d.Name), g.version)
+		d.own = d.own.Unknown(g.span(d.Place), g.version)
 		if d.tries++; d.tries == attempts || g.version == "" {
 			d.fail(a.Err)
 		}
@@ -58,7 +58,7 @@ func (d *drawer) written(now Instant, do Action, a record.Answer) {
 	if written := a.Record.Written; !d.looked && !written.IsZero() && d.Period(written) != g.Period {
 		// The store's clock was set meanwhile: another date. The count is lost.
 		d.tries++
-		d.own = d.own.Granted(g.span(d.Name), g.version)
+		d.own = d.own.Granted(g.span(d.Place), g.version)
 		if d.tries == attempts {
 			d.fail(&Refusal{Why: WrongClock, Period: d.Period(written)})
 		}
@@ -69,7 +69,7 @@ func (d *drawer) written(now Instant, do Action, a record.Answer) {
 
 // granted takes a grant that was acknowledged.
 func (d *drawer) granted(g Grant) {
-	d.own, d.proof = d.own.Granted(g.span(d.Name), g.version), g
+	d.own, d.proof = d.own.Granted(g.span(d.Place), g.version), g
 	d.proven = d.durability.Durable && d.def.Instance == ""
 }
 
@@ -84,7 +84,7 @@ func (d *drawer) handBack() Action {
 	c.Reached, c.Count = max(c.Reached, c.Count), to
 	return Action{
 		Request: record.Request{
-			Op: record.Put, Key: KeyCounter(d.Name, d.hand.Period), Value: record.Encode(c),
+			Op: record.Put, Key: d.Counter(d.hand.Period), Value: record.Encode(c),
 			Cond: store.Condition{Version: d.known.version},
 		},
 		is: toHandBack,

@@ -6,6 +6,7 @@ const (
 	readDated   = "internal/dated/read.go"
 	writeDated  = "internal/dated/write.go"
 	recordDated = "internal/dated/dated.go"
+	placeDated  = "internal/dated/place.go"
 )
 
 // Schedules of documents: on a durable store, on one whose clock is set, on one that is restored or
@@ -47,6 +48,10 @@ var documents = []Mutant{
 	{Name: "documents are granted by another instance where the store cannot forget any more", File: recordDated, Old: "(d.Instance != \"\" || !p.Durable)", New: "!p.Durable", Package: "./document", Tests: "^TestDurableAfterItForgot$"},
 
 	{Name: "a counter of documents that was forgotten is not raised", File: recordDated, Old: "&& (there || period <= r.Through) {", New: "&& there {", Like: onLossy},
+	{Name: "a new name of a template begins at 1 after a recovery", File: writeDated, Old: "	c := d.def.RaisedTo(d.known.counter, d.known.version != \"\", d.known.period)\n", New: "	c := Counter{V: record.Format, Raised: d.def.Mark()}\n	if d.Template == \"\" || d.known.version != \"\" {\n		c = d.def.RaisedTo(d.known.counter, true, d.known.period)\n	}\n", Like: onLossy},
+	{Name: "a name of a template shares the counter of another", File: placeDated, Old: "	return CountersOf(p.Template) + p.rest() + \"/\"\n", New: "	return CountersOf(p.Template) + p.rest()[:0] + \"a/\"\n", Like: onDurable},
+	{Name: "a name of a template is not written down", File: "document/names.go", Old: "	_, err = record.Create(ctx, st, at.Record(), record.Encode(dated.NameRecord{V: record.Format}))\n", New: "	_ = record.Create\n", Package: "./document", Tests: "^TestTemplate"},
+	{Name: "a recovery does not see the marks of the counters of names", File: "document/recover.go", Old: "range append(list, ofNames...) {\n		if !rec.Read", New: "range append(list, ofNames[:0]...) {\n		if !rec.Read", Package: "./document", Tests: "^TestTemplateMarks$"},
 	{Name: "counts that were handed back are not raised", File: recordDated, Old: "max(c.Count, c.Reached)+r.By", New: "c.Count+r.By", Package: "./document", Tests: "^TestHandedBackToAnOlderStore$"},
 	{Name: "counts are given out that a process had before a recovery", File: readDated, Old: "			d.before, d.own = d.own, block.Own{}\n			d.drop()\n", New: "			d.before, d.own = d.own, block.Own{}\n", Like: onLossy},
 	{Name: "a count that was written on another date is used", File: writeDated, Old: "!d.looked && !written.IsZero() && d.Period(written) != g.Period", New: "false && d.Period(written) != g.Period", Like: onDated},

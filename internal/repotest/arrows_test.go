@@ -38,7 +38,7 @@ var arrows = []rule{
 	// A lease is of a pool, whose name, default and errors package pool declares.
 	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "pool"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
-	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record"}},
+	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "plan", ours: []string{"."}},
 	{pkg: "inspect", ours: []string{"."}},
 	{pkg: "verify", ours: []string{"."}, third: []string{"github.com/RoaringBitmap/roaring/v2"}},
@@ -58,7 +58,7 @@ var arrows = []rule{
 	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is
 	// read are the options of the packages that it imports, with their own checks and defaults;
 	// so server is below config, and knows nothing of firn.yaml.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/nearest", "internal/phrase", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/dated", "internal/nearest", "internal/phrase", "internal/template", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
 
 	// What it opens by the settings, and how: what a store says of it is in the packages below, which
 	// the command, doctor and the server ask too.
@@ -70,7 +70,7 @@ var arrows = []rule{
 	// series. They are internal because a program has config/open, which asks them.
 	{pkg: "internal/whichstore", ours: []string{"config", "store/open", "store/sqlite", "internal/variable"}},
 	{pkg: "internal/copied", ours: []string{"store", "pool", "internal/block", "internal/dated", "internal/record", "internal/term"}},
-	{pkg: "internal/countername", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record"}},
+	{pkg: "internal/countername", ours: []string{"config", "store", "sequence", "document", "internal/cause", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "internal/leaseoptions", ours: []string{"config", "store", "lease", "pool", "internal/term"}},
 	{pkg: "internal/beside", ours: []string{".", "config", "store", "lease", "pool", "internal/term"}},
 	{pkg: "internal/cause", ours: []string{"config", "store", "lease", "pool", "internal/beside", "internal/term"}},
@@ -87,12 +87,12 @@ var arrows = []rule{
 	// internal because it is no interface, and not because it is low.
 	{pkg: "internal/remedy", ours: []string{".", "config", "store", "store/open", "store/sqlite", "pool", "internal/beside", "internal/cause", "internal/phrase", "internal/whichstore"}},
 
-	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase"}},
-	{pkg: "server/httpapi", ours: []string{".", "public", "server", "server/internal/guard", "internal/phrase"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase", "internal/template"}},
+	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase", "internal/template"}, third: []string{"github.com/prometheus/"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
-		"server", "server/*", "internal/beside", "internal/block", "internal/countername", "internal/record", "internal/nearest", "internal/phrase", "internal/whichstore",
+		"server", "server/*", "internal/beside", "internal/block", "internal/countername", "internal/record", "internal/template", "internal/nearest", "internal/phrase", "internal/whichstore",
 		"recovery", "store/sqlite",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
@@ -126,7 +126,8 @@ var arrows = []rule{
 	// It opens pools, so it needs the errors and the records that package pool declares. Nothing
 	// that pool imports imports it: lease and the simulation of pools run it.
 	{pkg: "internal/opening", ours: []string{".", "store", "internal/term", "pool"}},
-	{pkg: "internal/dated", ours: []string{".", "store", "internal/block", "internal/record"}},
+	{pkg: "internal/dated", ours: []string{".", "store", "internal/block", "internal/record", "internal/template"}},
+	{pkg: "internal/template"},
 	{pkg: "internal/block", ours: []string{"store", "internal/record"}},
 	{pkg: "internal/supply", ours: []string{".", "store", "internal/block", "internal/record"}},
 	{pkg: "internal/phrase"},

@@ -18,6 +18,7 @@ import (
 type clerk struct {
 	*process
 	accepts bool             // a store that can forget
+	at      dated.Place      // of its series
 	series  *dated.Series    // nil: it is not open
 	tasks   []*task          // under way
 	draws   int              // tasks that draw, or are about to
@@ -38,8 +39,11 @@ func (k *clerk) boot() {
 	k.over()
 	k.done, k.late, k.served, k.lost = false, false, k.w.now, ""
 	w := k.w
+	if k.at = w.names()[0]; w.template && w.chance(0.5) {
+		k.at = w.names()[1]
+	}
 	o := document.Options{
-		Pattern: w.paper().text, Zone: w.paper().zone, Cache: w.cache, MayRepeat: k.accepts,
+		Pattern: w.paper().text, Zone: w.paper().zone, Template: k.at.Template, Cache: w.cache, MayRepeat: k.accepts,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if w.chance(0.2) && !w.begins {
@@ -48,12 +52,12 @@ func (k *clerk) boot() {
 	var def dated.Definition
 	var seen store.Durability
 	w.do(&errand{by: k.process, what: k.name + " opens the series"}, func(ctx context.Context, s store.Store) (err error) {
-		series, err := document.Open(ctx, s, "world", &o)
+		series, err := document.Open(ctx, s, k.at.Name, &o)
 		if err != nil {
 			return err
 		}
 		if seen, err = s.Durability(ctx); err == nil { // as it read them, or newer
-			def, err = definition(s.Get(ctx, keySeries))
+			def, err = definition(s.Get(ctx, w.keySeries()))
 		}
 		return errors.Join(err, series.Close()) // nothing is in hand
 	}, func(err error) {
@@ -62,7 +66,7 @@ func (k *clerk) boot() {
 			return
 		}
 		r := w.paper().rules
-		r.Step, r.Lossy, r.Max = max(w.cache, 1), k.accepts, min(r.Max, w.most)
+		r.Place, r.Step, r.Lossy, r.Max = k.at, max(w.cache, 1), k.accepts, min(r.Max, w.most)
 		k.def, k.series = def, dated.NewSeries(r, def, seen, k.clocks())
 		k.write()
 	})

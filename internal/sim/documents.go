@@ -46,7 +46,7 @@ var calendars = sync.OnceValue(func() []calendar {
 	for i := range all {
 		c := &all[i]
 		c.pattern = must(document.ParsePattern(c.text))
-		c.rules = dated.Rules{Name: "world", Max: c.pattern.Max(), Zone: must(time.LoadLocation(c.zone))}
+		c.rules = dated.Rules{Max: c.pattern.Max(), Zone: must(time.LoadLocation(c.zone))}
 		c.rules.Date = dated.FormNamed(c.form)
 	}
 	return all
@@ -59,8 +59,21 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// keySeries is the definition of the series that every clerk of a world has.
-var keySeries = dated.Key("world")
+// names are those of the series that clerks have: the one that all have, or those of a template.
+func (w *world) names() []dated.Place {
+	if !w.template {
+		return []dated.Place{{Name: "world"}}
+	}
+	return []dated.Place{{Name: "world:a", Template: "world:*"}, {Name: "world:b", Template: "world:*"}}
+}
+
+// keySeries is the key of the definition of the series that every clerk of a world has.
+func (w *world) keySeries() string { return w.names()[0].Definition() }
+
+// isDated reports whether a key is that of a record of documents.
+func isDated(key string) bool {
+	return strings.HasPrefix(key, dated.Keys) || strings.HasPrefix(key, dated.NameKeys) || strings.HasPrefix(key, dated.Listed)
+}
 
 // documenting makes it a schedule of a series of documents alone, around a midnight.
 func (s *setup) documenting(rng *rand.Rand) {
@@ -84,6 +97,7 @@ func (s *setup) documenting(rng *rand.Rand) {
 	if rng.IntN(8) == 0 { // all goes well
 		s.faults = faults{closes: rng.IntN(2) == 0, dates: s.kind == clocked && rng.IntN(3) == 0}
 	}
+	s.template = rng.IntN(3) == 0
 }
 
 // paper is the calendar of the schedule.
@@ -109,12 +123,12 @@ func (w *world) newSeries(s *memory) {
 	if w.kind.lossy() {
 		def.Instance = s.promise(nil).Instance
 	}
-	s.write(keySeries, record.Encode(def), w.newVersion())
+	s.write(w.keySeries(), record.Encode(def), w.newVersion())
 }
 
 // renamedSeries gives a definition an id that a seed says, and marks whose random bits it says.
 func (w *world) renamedSeries(value []byte) []byte {
-	def, err := record.Read[dated.Definition](store.Record{Key: keySeries, Value: value})
+	def, err := record.Read[dated.Definition](store.Record{Key: w.keySeries(), Value: value})
 	if err != nil {
 		return value
 	}
@@ -213,25 +227,39 @@ func (w *world) date() {
 // undefine removes the series' definition, or begins it anew. Some time after, an operator puts back
 // one that is gone.
 func (w *world) undefine() {
-	s := w.store
-	was := s.records[keySeries]
+	s, key := w.store, w.keySeries()
+	if w.template && w.chance(0.5) {
+		w.unname()
+		return
+	}
+	was := s.records[key]
 	if was == nil || was.whole != nil {
 		return
 	}
 	w.total.Faults[undefined]++
 	w.forgot = true
 	if w.chance(0.5) {
-		def := must(definition(s.get(keySeries), nil))
+		def := must(definition(s.get(key), nil))
 		def.ID = fmt.Sprint("series", w.total.Faults[undefined])
 		w.logf("the series is begun anew")
-		s.write(keySeries, record.Encode(def), w.newVersion())
+		s.write(key, record.Encode(def), w.newVersion())
 		return
 	}
 	w.logf("the series' definition is removed")
-	s.remove(keySeries)
+	s.remove(key)
 	w.after(pick(w.rng, w.span(), w.upTo(40*time.Second)), func() {
-		if s.records[keySeries] == nil {
-			s.write(keySeries, was.value, w.newVersion())
+		if s.records[key] == nil {
+			s.write(key, was.value, w.newVersion())
 		}
 	})
+}
+
+// unname removes the records of a template's names. What a name is given does not depend on them.
+func (w *world) unname() {
+	for _, at := range w.names() {
+		if w.store.records[at.Record()] != nil {
+			w.logf("the record of %s is removed", at.Name)
+			w.store.remove(at.Record())
+		}
+	}
 }

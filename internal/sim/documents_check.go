@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,10 +17,13 @@ import (
 // papers is what a checker knows of documents.
 type papers struct {
 	w       *world
-	texts   map[string]giver // by whom each was given out
-	periods map[string]*period
+	texts   map[page]giver // by whom each was given out
+	periods map[page]*period
 	spans   map[store.Version]*span
 }
+
+// A page is a period of a series, or a text.
+type page struct{ series, text string }
 
 // A giver is one run of a process.
 type giver struct{ id, life int }
@@ -44,10 +48,10 @@ type span struct {
 }
 
 func newPapers(w *world) papers {
-	return papers{w, map[string]giver{}, map[string]*period{}, map[store.Version]*span{}}
+	return papers{w, map[page]giver{}, map[page]*period{}, map[store.Version]*span{}}
 }
 
-func (c *papers) period(name string) *period {
+func (c *papers) period(name page) *period {
 	if c.periods[name] == nil {
 		c.periods[name] = &period{issued: map[int64]bool{}}
 	}
@@ -55,12 +59,9 @@ func (c *papers) period(name string) *period {
 }
 
 // periodOf is the period whose counter has a key.
-func periodOf(key string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(key, keySeries+"/")
-	if name == dated.Whole {
-		name = ""
-	}
-	return name, ok
+func periodOf(key string) (page, bool) {
+	at, period, ok := dated.Split(key)
+	return page{at.Name, period}, ok
 }
 
 // read decodes the record of a counter.
@@ -106,7 +107,7 @@ func (c *papers) told(k *clerk, do dated.Action, a record.Answer) {
 	switch do.Op {
 	case record.Put:
 		unknown := a.Err != nil && !errors.Is(a.Err, store.ErrConflict) && a.Record.Version != ""
-		if over := !a.Record.Written.IsZero() && c.w.paper().rules.Period(a.Record.Written) != name; unknown || a.Err == nil && over {
+		if over := !a.Record.Written.IsZero() && c.w.paper().rules.Period(a.Record.Written) != name.text; unknown || a.Err == nil && over {
 			c.span(a.Record.Version).excused = true
 		}
 	case record.Ask:
@@ -178,16 +179,17 @@ func (c *papers) refused(k *clerk, got []dated.Grant, err error) {
 func (c *papers) issued(k *clerk, name string, count int64) {
 	w := c.w
 	w.total.Texts++
+	series := k.at.Name
 	text := string(w.paper().pattern.AppendText(nil, name, count))
 	by := giver{k.id, k.life}
 	if w.trace != nil {
-		w.logf("p%d gives out %s", k.id, text)
+		w.logf("p%d gives out %s of %s", k.id, text, series)
 	}
-	if other, twice := c.texts[text]; twice {
-		w.fail(repeated, "text %s: given out by %s and by %s", text, other, by)
+	if other, twice := c.texts[page{series, text}]; twice {
+		w.fail(repeated, "text %s of %s: given out by %s and by %s", text, series, other, by)
 	}
-	c.texts[text] = by
-	p := c.period(name)
+	c.texts[page{series, text}] = by
+	p := c.period(page{series, name})
 	p.issued[count], p.top = true, max(p.top, count)
 	if count > p.highest {
 		w.fail(outside, "p%d: text %s: granted were those up to %d", k.id, text, p.highest)
@@ -206,7 +208,7 @@ func (c *papers) dated(k *clerk, g dated.Grant, begun time.Duration) {
 		return
 	}
 	from := begun - 1200*time.Millisecond
-	for _, s := range c.period(g.Period).spans {
+	for _, s := range c.period(page{k.at.Name, g.Period}).spans {
 		if s.above < g.Next && g.Last <= s.to && s.by == k && s.life == k.life && s.at >= begun {
 			from = begun - time.Microsecond
 		}
@@ -233,7 +235,11 @@ func (c *papers) dated(k *clerk, g dated.Grant, begun time.Duration) {
 func (c *papers) lost(s *memory) (most int64) {
 	for name, p := range c.periods {
 		now := int64(0)
-		if r := s.records[dated.KeyCounter("world", name)].intact(); r != nil {
+		at := dated.Place{Name: name.series}
+		if c.w.template {
+			at.Template = c.w.names()[0].Template
+		}
+		if r := s.records[at.Counter(name.text)].intact(); r != nil {
 			now = max(r.dated.Count, r.dated.Reached) // what was handed back is not lost
 		}
 		most = max(most, p.highest-now)
@@ -257,7 +263,7 @@ func (c *papers) end() {
 func (c *papers) writes(k *clerk) {
 	w := c.w
 	late := 20*w.think + 2*w.patience + 30*time.Second
-	if r := w.store.records[keySeries]; r == nil || k.wish || k.strays || w.now-k.served < late || w.kind.lossy() && !k.accepts {
+	if r := w.store.records[w.keySeries()]; r == nil || k.wish || k.strays || w.now-k.served < late || w.kind.lossy() && !k.accepts {
 		return
 	}
 	why := error(nil)
@@ -271,7 +277,9 @@ func (c *papers) writes(k *clerk) {
 // write was of unknown outcome or late, its process has ended or has it in hand, or its date is over.
 func (c *papers) gaps() {
 	w, held := c.w, map[*clerk]int64{}
-	for _, name := range slices.Sorted(maps.Keys(c.periods)) {
+	for _, name := range slices.SortedFunc(maps.Keys(c.periods), func(a, b page) int {
+		return cmp.Or(cmp.Compare(a.series, b.series), cmp.Compare(a.text, b.text))
+	}) {
 		p := c.periods[name]
 		for n := int64(1); n < p.top; n++ {
 			if p.issued[n] {
@@ -279,14 +287,14 @@ func (c *papers) gaps() {
 			}
 			s := p.of(n)
 			if s == nil {
-				w.fail(misstep, "count %d of period %q was granted to nobody", n, name)
+				w.fail(misstep, "count %d of %s, period %q was granted to nobody", n, name.series, name.text)
 				return
 			}
-			if s.excused || s.life != s.by.life || s.by.series == nil || len(s.by.tasks) > 0 || c.over(name) {
+			if s.excused || s.life != s.by.life || s.by.series == nil || len(s.by.tasks) > 0 || c.over(name.text) {
 				continue
 			}
 			if held[s.by]++; held[s.by] > s.by.series.Reserved() {
-				w.fail(misstep, "p%d: count %d of period %q is missing: it was granted at %s, and is not in hand", s.by.id, n, name, s.at)
+				w.fail(misstep, "p%d: count %d of %s, period %q is missing: it was granted at %s, and is not in hand", s.by.id, n, name.series, name.text, s.at)
 				return
 			}
 		}

@@ -3,10 +3,8 @@ package sim
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/firn-id/firn/internal/dated"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
@@ -148,7 +146,7 @@ func (e *errand) read(rec store.Record) store.Record {
 	}
 	shift := term.Skew - skew
 	switch {
-	case strings.HasPrefix(rec.Key, dated.Keys): // package document adds no bound of the world's
+	case isDated(rec.Key): // package document adds no bound of the world's
 		shift = 0
 	case e.latest && rec.Key == term.KeyStore: // two clocks may differ by twice their error
 		shift = 2*skew - added
@@ -164,7 +162,7 @@ func (e *errand) read(rec store.Record) store.Record {
 
 // renamed gives a pool's record that package pool has made an id that a seed says.
 func (w *world) renamed(key string, value []byte) []byte {
-	if key == keySeries {
+	if key == w.keySeries() {
 		return w.renamedSeries(value)
 	}
 	p, err := term.ReadPool(store.Record{Value: value, Version: "sent"})

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"strings"
 	"time"
 )
 
@@ -254,7 +253,7 @@ func (w *world) follow(p *process, rq request, r reply) {
 		often = 0.2
 	}
 	_, _, ours := w.poolOf(rq.key)
-	if ours = ours || counterOf(rq.key) >= 0 || strings.HasPrefix(rq.key, keySeries); !ours || !w.chance(often) {
+	if ours = ours || counterOf(rq.key) >= 0 || isDated(rq.key); !ours || !w.chance(often) {
 		return
 	}
 	life, n := p.life, len(w.store.log)

@@ -47,6 +47,7 @@ type setup struct {
 	wrong wrong
 
 	documents bool  // processes give out texts of a series of documents,
+	template  bool  // or of names of a template,
 	calendar  int   // as this calendar has them,
 	cache     int64 // with so many counts granted by a write,
 	most      int64 // and so many in a period

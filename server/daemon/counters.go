@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/nearest"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/server"
 )
@@ -114,7 +115,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 	}
 	taken := map[string]bool{}
 	add := func(name, kind string) *outlet {
-		if taken[name] || server.CheckName(name) != nil { // no client can ask for it
+		if taken[name] || server.CheckName(name) != nil && !config.IsTemplate(name) { // no client can ask for it
 			return nil
 		}
 		taken[name] = true
@@ -190,7 +191,9 @@ func (n *storeNames) forget(found []*outlet, log *slog.Logger) {
 	defer n.mu.Unlock()
 	for name := range n.flakes {
 		near := nearest.Misspelled(name, counters)
-		if near == "" && !slices.Contains(counters, name) {
+		if slices.ContainsFunc(counters, func(counter string) bool { return template.Has(counter, name) }) {
+			near = "" // it is a name of a template
+		} else if near == "" && !slices.Contains(counters, name) {
 			continue
 		}
 		delete(n.flakes, name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
@@ -22,6 +23,7 @@ import (
 type flowing struct {
 	src     firn.Source
 	texts   server.TextSource
+	names   *names // of a template; nil: it is none
 	reserve func(ctx context.Context, n int) (firn.Range, error)
 	state   func() server.State
 	idle    func() error // why no id comes now, though it may later; nil if one does; of a lease
@@ -88,7 +90,7 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, o open.Options)
 	if err != nil {
 		return nil, err
 	}
-	now := d.flowing(series, users, stores)
+	now := d.flowing(series, users, stores, o.Logger)
 	if series.Began && d.Kind != config.Flake {
 		o.Logger.Info("created a new counter", "series", d.Name, "first", d.Series.FirstNumber(), "store", d.storeText(), "hint", leftBehind)
 	} else if series.Began {
@@ -151,7 +153,7 @@ func (d *outlet) joinStores(users []*sharedStore, now *flowing) (part func(), er
 }
 
 // flowing is what a server draws from in a series that is open.
-func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.Store) *flowing {
+func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.Store, log *slog.Logger) *flowing {
 	switch {
 	case s.Lease != nil:
 		return flowLease(s.Lease, stores[0], d.storeText())
@@ -161,7 +163,14 @@ func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.St
 			lasts: cmp.Or(d.Options.Sequence.CacheFor, block.DefaultCacheFor),
 		})
 	}
-	return flowTexts(s.Texts, d.storeText(), users[0].pulse)
+	now := flowTexts(s.Texts, d.storeText(), users[0].pulse)
+	if config.IsTemplate(d.Name) {
+		now.names = &names{store: stores[0], template: d.Name, options: d.Options.Document, open: map[string]*name{}}
+		now.names.options.Logger = log
+		now.final = now.names.final
+		now.close = func() error { return errors.Join(now.names.close(), s.Texts.Close()) }
+	}
+	return now
 }
 
 func flowLease(l *lease.Lease, st store.Store, at string) *flowing {

@@ -62,7 +62,7 @@ func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 // given returns an error if a document has given nothing yet.
 func (d *outlet) given(ctx context.Context, st store.Store) error {
 	info, err := document.Show(ctx, st, d.Name)
-	if err != nil || info.Count > 0 {
+	if err != nil || info.Count > 0 || info.Names > 0 {
 		return err
 	}
 	return &UnusedError{d.Name}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/server"
 )
 
@@ -71,6 +72,9 @@ func (o *service) running(bound []boundListener) Running {
 	}
 	for _, s := range o.server.All() {
 		r.Texts = r.Texts || s.Name() == r.Example && !s.Numeric()
+	}
+	if config.IsTemplate(r.Example) {
+		r.Example = template.Prefix(r.Example) + "42"
 	}
 	for _, b := range bound {
 		r.Listen = append(r.Listen, Listening{b.flag, b.at})

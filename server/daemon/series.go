@@ -156,6 +156,9 @@ func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Serie
 		if o.Pattern, err = document.ParsePattern(d.Options.Document.Pattern); err != nil {
 			return nil, err
 		}
+		if config.IsTemplate(name) {
+			o.Names = func(ctx context.Context, name string) (server.TextSource, error) { return s.named(ctx, name) }
+		}
 		return server.Texts(name, textSupply{s}, o), nil
 	case config.Flake:
 		o.Layout = s.layout()

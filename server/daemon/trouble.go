@@ -105,6 +105,7 @@ var troubles = []struct {
 	{asksForLess, "it has fewer numbers left than were asked for"},
 	{isA[*sequence.EndError], "it has given all its numbers"},
 	{isA[*document.EndError], "its pattern has no room for more numbers"},
+	{isA[*document.FullError], "its template has as many names as it may have"},
 	{isA[*sequence.MissingError], "the store has no counter for it"},
 	{isA[*document.MissingError], "the store has no counter for it"},
 	{isA[*sequence.LossyError], "the store can lose what it acknowledged"},

@@ -107,6 +107,7 @@ func requests() []request {
 		{"GET", "/api/segment/get/orders", 200, textMedia, a},
 		{"GET", "/api/snowflake/get/photo", 200, textMedia, a},
 		{"GET", "/api/snowflake/get/invoice", 409, problemMedia, a},
+		{"POST", "/v1/series/full:1/next", 409, problemMedia, a},
 		{"GET", "/api/segment/get/invoice", 409, problemMedia, a},
 	}
 	for _, path := range []string{"/v1/series", "/v1/series/photo", "/v1/decode/1", "/v1/layouts", "/v1/openapi.json", "/healthz", "/readyz", "/metrics"} {
@@ -156,7 +157,7 @@ func tinyidRequests() (all []request) {
 func TestOpenAPI(t *testing.T) {
 	all := []*server.Series{
 		orders(t, "orders", nil), invoices(t, "invoice"), hidden(t, "hidden"),
-		ended(t, "ended"), closed(t, "closed"), photo(t),
+		ended(t, "ended"), closed(t, "closed"), photo(t), full("full:*"),
 	}
 	guarded := listen(t, handler(t, newServer(t, &server.Options{Tokens: tokens}, all...), &httpapi.Options{Foreign: true}))
 	open := listen(t, handler(t, newServer(t, nil, photo(t)), &httpapi.Options{Foreign: true}))

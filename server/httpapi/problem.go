@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	documents "github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/server"
@@ -54,6 +55,7 @@ var (
 	notAllowed    = &kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not for this path", ""}
 	notAcceptable = &kind{"not-acceptable", http.StatusNotAcceptable, "The answer has no such form", ""}
 	noRange       = &kind{"no-range", http.StatusConflict, "The series gives no ranges", ""}
+	namesFull     = &kind{"names-full", http.StatusConflict, "The template has as many names as it may have", ""}
 	noNumber      = &kind{"no-number", http.StatusConflict, "The series does not answer with numbers", ""}
 	unreadable    = &kind{"unreadable", http.StatusUnprocessableEntity, "The text makes no sense as an id", ""}
 	stopped       = &kind{"stopped", http.StatusInternalServerError, "The series cannot issue", ""}
@@ -62,7 +64,7 @@ var (
 
 	kinds = []*kind{
 		badRequest, overLimit, noToken, wrongToken, denied, crossOrigin, noRoute, noSeries,
-		notAllowed, notAcceptable, noRange, noNumber, unreadable, stopped, unavailable, notReady,
+		notAllowed, notAcceptable, noRange, namesFull, noNumber, unreadable, stopped, unavailable, notReady,
 	}
 )
 
@@ -126,6 +128,8 @@ func kindOf(err error) *kind {
 		return denied
 	case errors.Is(err, server.ErrNoRange):
 		return noRange
+	case errors.As(err, new(*documents.FullError)):
+		return namesFull
 	case server.Retry(err):
 		return unavailable
 	}

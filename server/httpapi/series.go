@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/server"
 )
 
@@ -60,7 +61,7 @@ func (a *api) showSeries(w http.ResponseWriter, r *http.Request) *problem {
 		return problemOf(err)
 	}
 	for _, s := range a.server.All() {
-		if s.Name() == name {
+		if s.Name() == name || template.Has(s.Name(), name) {
 			return sendJSON(w, describe(session, s))
 		}
 	}

@@ -234,3 +234,10 @@ func do(t testing.TB, r *http.Request) answer {
 	}
 	return answer{resp.StatusCode, resp.Header, body}
 }
+
+// full is a template that has no room for another name.
+func full(name string) *server.Series {
+	return server.Texts(name, nil, &server.SeriesOptions{Names: func(_ context.Context, one string) (server.TextSource, error) {
+		return nil, &document.FullError{Template: name, Name: one, Names: 2}
+	}})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/server"
 )
 
@@ -179,6 +180,8 @@ func (c *conn) failure(err error) {
 		code = "NOPERM"
 	case errors.Is(err, server.ErrNoRange), errors.Is(err, errTexts):
 		code = "WRONGTYPE"
+	case errors.As(err, new(*document.FullError)):
+		code = "FULL"
 	case server.Retry(err):
 		code = "TRYAGAIN"
 	}
