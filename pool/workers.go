@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -15,7 +16,8 @@ import (
 // A Worker is what the store has written down about a worker that was leased at least once.
 type Worker struct {
 	Worker  int64
-	Term    uint64 // how often the worker was leased or taken away
+	Layout  firn.Layout // of the pool; its method WorkerText writes Worker as the values of its fields, such as 3/7
+	Term    uint64      // how often the worker was leased or taken away
 	State   WorkerState
 	Name    string        // of the process that holds the worker, or held it last
 	Version string        // of firn in that process; empty: not recorded
@@ -69,7 +71,7 @@ func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Work
 			return nil, err
 		}
 		w := Worker{
-			Worker: n, Term: r.Term, Name: r.Name, Version: r.Build, Written: rec.Written,
+			Worker: n, Layout: p.layout, Term: r.Term, Name: r.Name, Version: r.Build, Written: rec.Written,
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
 		w.State, w.Free = p.workerState(rec, r)

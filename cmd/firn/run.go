@@ -310,13 +310,11 @@ func workerVariables(l firn.Layout, worker int64) map[string]string {
 		variables[variable.Prefix+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
 	}
 	set("worker", worker)
-	rest := l.Workers()
-	for f := range l.Fields() {
-		if !f.IsWorker() || f.Max()+1 == l.Workers() { // the only one is the worker
-			continue
-		}
-		rest /= f.Max() + 1 // the first has the high bits
-		set(f.Name, worker/rest&f.Max())
+	if l.WorkerText(worker) == strconv.FormatInt(worker, 10) {
+		return variables // one field is the worker
+	}
+	for name, value := range l.WorkerFields(worker) {
+		set(name, value)
 	}
 	return variables
 }
