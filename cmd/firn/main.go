@@ -17,6 +17,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -50,7 +51,9 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	err = explain(cmd, err)
 	if asked := cmd.Context(); asked != nil { // nil where no command was found
-		err = ui.Signalled(asked, err)
+		if err = ui.Signalled(asked, err); errors.As(err, new(ui.Exit)) {
+			sayInterrupted(asked, cmd)
+		}
 	}
 	return report(messages, cmd, err)
 }

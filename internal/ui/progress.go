@@ -58,6 +58,9 @@ func IsTerminal(w io.Writer) bool {
 }
 
 func file(w io.Writer) (f *os.File, ok bool) {
+	if counted, ok := w.(*countedOutput); ok {
+		w = counted.Writer
+	}
 	switch wrapped := w.(type) {
 	case Output:
 		w = wrapped.Writer
