@@ -62,7 +62,7 @@ func file(w io.Writer) (f *os.File, ok bool) {
 		w = counted.Writer
 	}
 	switch wrapped := w.(type) {
-	case Output:
+	case *Output:
 		w = wrapped.Writer
 	case *Messages:
 		w = wrapped.Writer
