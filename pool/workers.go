@@ -75,7 +75,7 @@ func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Work
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
 		w.State, w.Free = p.workerState(rec, r)
-		if past := rules.Delay(r.Horizon, now); past > rules.Wait && w.State != WorkerUnknown {
+		if past := rules.Unusable(r.Horizon, now); past > 0 && w.State != WorkerUnknown {
 			w.Free = max(w.Free, past)
 			if w.State == WorkerFree {
 				w.State = WorkerUnusable
@@ -95,12 +95,7 @@ func (p *stored) workerState(rec store.Record, r term.Record) (WorkerState, time
 	if rec.Read.IsZero() {
 		return WorkerUnknown, 0
 	}
-	ttl := time.Duration(r.TTL) * time.Millisecond
-	if p.Lossy != "" { // others take it so much later there
-		ttl += 2 * term.Skew
-	}
-	// A store's clock that was set back says nothing of how long ago the write was.
-	if left := ttl - max(rec.Read.Sub(rec.Written), 0); left > 0 {
+	if left := r.Left(rec, p.Lossy != ""); left > 0 {
 		return WorkerHeld, left
 	}
 	return WorkerFree, 0
