@@ -20,8 +20,9 @@ func (o *LeaseOptions) Faults() error {
 		if l := o.Layout; l.IsValid() && o.Workers.Last >= l.Workers() {
 			bad("workers", "%s: layout %s has 0-%d", o.Workers, cmp.Or(l.Name(), l.String()), l.Workers()-1)
 		}
-		if n, only := o.Choice.Only(); only && !o.Workers.Has(n) {
-			bad("worker", "%d: workers says %s", n, o.Workers)
+		choice, _ := o.Choice.In(o.Layout) // Check says what is wrong
+		if n, only := choice.Only(); only && !o.Workers.Has(n) {
+			bad("worker", "%s: workers says %s", o.Layout.NameWorker(n), o.Workers)
 		}
 		if int64(o.Lanes) > o.Workers.Count() {
 			bad("lanes", "%d: workers says %s, which are %d", o.Lanes, o.Workers, o.Workers.Count())

@@ -32,7 +32,7 @@ var LeaseKeys = []Key[LeaseOptions]{
 	},
 	{
 		Name: "worker", Value: "WORKER", Standard: "recycle", Set: setWorker,
-		Usage: "recycle: any free worker; fresh: one never used before; N: only this one; hostname: the pool's first worker + the number at the end of the host name",
+		Usage: "recycle: any free worker; fresh: one never used before; N: only this one, 3/7 where the layout has a datacenter and a worker; hostname: the pool's first worker + the number at the end of the host name",
 	},
 	{
 		Name: "lanes", Value: "N", Standard: "1", Set: setLanes,
@@ -107,13 +107,25 @@ func setWorker(o *LeaseOptions, text string) (err error) {
 	case "hostname":
 		o.Choice, o.Hostname = lease.Prefer(0), true // or which the hostname says
 	default:
-		n, err := parseNumber(text)
+		values, err := ParseWorker(text)
 		if err != nil {
-			return fmt.Errorf("%q is none of recycle, fresh, hostname and a number", text)
+			return fmt.Errorf("%q is none of recycle, fresh, hostname and a number, or several such as 3/7", text)
 		}
-		o.Choice = lease.Only(n)
+		o.Choice = lease.Only(values[0], values[1:]...)
 	}
 	return nil
+}
+
+// ParseWorker reads the number of a worker, or the values of its fields, such as 3/7.
+func ParseWorker(text string) (values []int64, err error) {
+	for part := range strings.SplitSeq(text, "/") {
+		n, err := parseNumber(part)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, n)
+	}
+	return values, nil
 }
 
 func setLanes(o *LeaseOptions, text string) error {

@@ -159,13 +159,14 @@ func (c *poolCheck) workers() {
 		if !c.claim.Has(n) {
 			continue
 		}
-		free := max(w.free, c.until(w.Horizon))
+		left, past := c.left(w), c.rules.Unusable(w.Horizon, c.now())
+		free := max(left, past)
 		switch {
-		case w.Owner != "" && w.free > 0:
-			if held++; w.written.IsZero() {
+		case left > 0:
+			if held++; w.of.Written.IsZero() {
 				gone = " or left by who is gone"
 			}
-		case free > 0:
+		case past > 0:
 			falling++
 		default:
 			continue
@@ -186,6 +187,11 @@ func (c *poolCheck) workers() {
 		return
 	}
 	c.say(OK, "workers", "", "%s", text)
+}
+
+// left is how long the holder of a worker has it if it does not write again, as firn worker ls says.
+func (c *poolCheck) left(w workerRecord) time.Duration {
+	return w.Left(w.of, c.records.pool.Lossy != "")
 }
 
 // until is how long it takes until a worker with this horizon can be issued from.
@@ -221,10 +227,11 @@ func (c *poolCheck) crash() {
 	longest, worker := time.Duration(0), int64(0)
 	if c.records != nil {
 		for n, w := range c.records.workers {
-			if w.Owner == "" || w.free == 0 {
+			left := c.left(w)
+			if left == 0 {
 				continue
 			}
-			if free := max(w.free, c.until(w.Horizon)); free > longest || free == longest && n < worker {
+			if free := max(left, c.until(w.Horizon)); free > longest || free == longest && n < worker {
 				longest, worker = free, n
 			}
 		}

@@ -64,14 +64,15 @@ func (c *poolCheck) compare() bool {
 	if info.GivingUp != "" {
 		c.say(Warning, "range", "repeat the command: firn pool set "+phrase.ShellWord(c.name)+" --workers A-B", "the range of workers is being changed from or to %s", info.GivingUp)
 	}
-	errs := []error{leaseoptions.SameRange(c.leasing, info)}
 	o := c.leasing.Options
-	switch n, only := o.Choice.Only(); {
+	choice, err := o.Choice.In(l)
+	errs := []error{leaseoptions.SameRange(c.leasing, info), err}
+	switch n, only := choice.Only(); {
 	case o.Hostname:
 		_, err := leaseoptions.HostWorker(info, c.hostname)
 		errs = append(errs, err)
 	case only && !workers.Has(n):
-		errs = append(errs, &lease.WorkerError{Pool: c.name, Worker: n, First: info.First, Last: info.Last})
+		errs = append(errs, &lease.WorkerError{Pool: c.name, Layout: l, Worker: n, First: info.First, Last: info.Last})
 	}
 	if err := errors.Join(errs...); err != nil {
 		c.fails("pool "+c.name+", settings", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/document"
@@ -27,8 +26,7 @@ type poolRecords struct {
 
 type workerRecord struct {
 	term.Record
-	free    time.Duration // until its holder is taken for dead, if nobody hears of it
-	written time.Time     // zero: the store has no clock
+	of store.Record // without a time where the store has no clock
 }
 
 // records checks the records of the store, its counters, and each pool.
@@ -129,8 +127,7 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 	case isWorker:
 		var r term.Record
 		if r, err = term.ReadRecord(rec); err == nil {
-			free := time.Duration(r.TTL)*time.Millisecond - rec.Read.Sub(rec.Written)
-			of(name).workers[n] = workerRecord{r, max(free, 0), rec.Written}
+			of(name).workers[n] = workerRecord{r, rec}
 		}
 	}
 	return err

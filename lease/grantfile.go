@@ -21,11 +21,10 @@ type GrantFileError struct {
 }
 
 func (e *GrantFileError) Error() string {
-	text := fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err)
 	if diskFull(e.Err) {
-		text += "; free some space there: ids continue when the file can be written again"
+		return fmt.Sprintf("lease: grant file %s: its disk is full (%v); free some space there: ids continue when the file can be written again", e.Path, e.Err)
 	}
-	return text
+	return fmt.Sprintf("lease: grant file %s: %v", e.Path, e.Err)
 }
 
 func (e *GrantFileError) Unwrap() error { return e.Err }

@@ -85,28 +85,13 @@ func (l *Lease) worker(o *Options) (*Worker, error) {
 		return nil, longGrace(o.Grace, now.Budget)
 	}
 	w := &Worker{
-		lease: l, number: now.Worker, fields: workerFields(now.Layout, now.Worker), grace: o.Grace,
+		lease: l, number: now.Worker, fields: maps.Collect(now.Layout.WorkerFields(now.Worker)), grace: o.Grace,
 		clocks: o.clocks, last: o.clocks(), done: make(chan struct{}),
 	}
 	if w.grace == 0 {
 		w.grace = min(defaultGrace, most)
 	}
 	return w, nil
-}
-
-// workerFields returns the values of the layout's fields that make up a worker.
-func workerFields(l firn.Layout, n int64) map[string]int64 {
-	fields := map[string]int64{}
-	id, err := l.Encode(firn.Parts{Tick: 1, Worker: n})
-	if err != nil {
-		return fields
-	}
-	for f := range l.Fields() {
-		if f.IsWorker() {
-			fields[f.Name] = f.Of(id)
-		}
-	}
-	return fields
 }
 
 // Number returns the number of the worker.

@@ -40,6 +40,9 @@ func (o *Options) join(ctx context.Context, s store.Store, files grantFiles, beg
 		Saved: func() (store.Durability, firn.Layout, bool) { return files.saved(o) },
 	}
 	seen, info, err := asked.Open(ctx, s, begun.Boot)
+	if err == nil {
+		o.Choice, err = o.Choice.In(info.Layout)
+	}
 	if err == nil && seen.Known {
 		err = o.fits(info)
 	}

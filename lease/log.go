@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/firn-id/firn/internal/holder"
@@ -48,7 +49,7 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	if kind == "" || kind == k.told.kind {
 		return
 	}
-	log := k.log.With("worker", now.Worker, "term", now.Term)
+	log := k.log.With("worker", now.workerLogged(), "term", now.Term)
 	switch {
 	case kind == "away", kind == "ending":
 		log.Warn("store does not answer; ids continue until "+now.EndsAt.UTC().Format(time.RFC3339),
@@ -82,6 +83,14 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 		log.Error("ids ended, and do not resume by themselves", "err", now.Err, "hint", recovery(now.Err, k.options.Outage))
 	}
 	k.told.kind = kind
+}
+
+// workerLogged is the worker as a log has it: its number, or 3/7 where it has several fields.
+func (s State) workerLogged() any {
+	if text := s.Layout.WorkerText(s.Worker); strings.Contains(text, "/") {
+		return text
+	}
+	return s.Worker
 }
 
 // kind names the state that a lease is in; empty: there is nothing to say of it.
@@ -136,7 +145,7 @@ func (k *keeper) tellWait(now State, wall time.Time) {
 	switch {
 	case delay <= time.Second:
 	case k.opened == nil:
-		k.log.Warn("waiting before ids resume", "worker", now.Worker, "for", delay.Round(time.Second), "why", now.waits)
+		k.log.Warn("waiting before ids resume", "worker", now.workerLogged(), "for", delay.Round(time.Second), "why", now.waits)
 	default:
 		k.log.Warn("waiting before the first id", "for", delay.Round(time.Second), "why", now.waits)
 		if k.options.Waiting != nil {

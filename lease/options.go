@@ -177,8 +177,12 @@ func (o *Options) misfits(l firn.Layout) (errs []error) {
 		bad("shard", "%d: layout %s has 0 to %d", o.Shard, name, n-1)
 	}
 	n := l.Workers()
-	if w := o.Choice.worker; o.Choice.named() && (w < 0 || w >= n) {
+	choice, err := o.Choice.In(l)
+	if w := choice.worker; err == nil && choice.named() && (w < 0 || w >= n) {
 		bad("worker", "%d: layout %s has 0 to %d", w, name, n-1)
+	}
+	if err != nil {
+		errs = append(errs, err)
 	}
 	if most := min(maxLanes, n); int64(o.Lanes) > most {
 		bad("lanes", "%d: layout %s has at most %d", o.Lanes, name, most)
@@ -194,8 +198,8 @@ func (o *Options) faults() (errs []error) {
 	if wrong := term.CheckName(o.Pool); wrong != "" {
 		errs = append(errs, &OptionError{"pool", wrong})
 	}
-	if n, only := o.Choice.Only(); only && o.Lanes > 1 {
-		bad("lanes", "%d: there is one worker %d", o.Lanes, n)
+	if o.Choice.kind == term.Insist && o.Lanes > 1 {
+		bad("lanes", "%d: there is one worker %s", o.Lanes, o.Choice.text())
 	}
 	if o.Lanes < 1 || o.Lanes > maxLanes {
 		bad("lanes", "%d: there can be 1 to %d", o.Lanes, maxLanes)

@@ -102,7 +102,7 @@ func ReserveBackfill(ctx context.Context, s store.Store, name string, worker int
 // outside is the error for a worker that is not in the pool's range.
 func (p *stored) outside(worker int64) error {
 	workers := p.workers()
-	return &term.WorkerError{Pool: p.name, Worker: worker, First: workers.First, Last: workers.Last}
+	return &term.WorkerError{Pool: p.name, Layout: p.layout, Worker: worker, First: workers.First, Last: workers.Last}
 }
 
 // writePast writes the record of a worker that has none, and returns the record that is there

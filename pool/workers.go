@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -15,7 +16,8 @@ import (
 // A Worker is what the store has written down about a worker that was leased at least once.
 type Worker struct {
 	Worker  int64
-	Term    uint64 // how often the worker was leased or taken away
+	Layout  firn.Layout // of the pool; its method WorkerText writes Worker as the values of its fields, such as 3/7
+	Term    uint64      // how often the worker was leased or taken away
 	State   WorkerState
 	Name    string        // of the process that holds the worker, or held it last
 	Version string        // of firn in that process; empty: not recorded
@@ -69,11 +71,11 @@ func (p *stored) list(ctx context.Context, s store.Store, now time.Time) ([]Work
 			return nil, err
 		}
 		w := Worker{
-			Worker: n, Term: r.Term, Name: r.Name, Version: r.Build, Written: rec.Written,
+			Worker: n, Layout: p.layout, Term: r.Term, Name: r.Name, Version: r.Build, Written: rec.Written,
 			Horizon: p.layout.Time(r.Horizon + 1).Add(-1),
 		}
 		w.State, w.Free = p.workerState(rec, r)
-		if past := rules.Delay(r.Horizon, now); past > rules.Wait && w.State != WorkerUnknown {
+		if past := rules.Unusable(r.Horizon, now); past > 0 && w.State != WorkerUnknown {
 			w.Free = max(w.Free, past)
 			if w.State == WorkerFree {
 				w.State = WorkerUnusable
@@ -93,12 +95,7 @@ func (p *stored) workerState(rec store.Record, r term.Record) (WorkerState, time
 	if rec.Read.IsZero() {
 		return WorkerUnknown, 0
 	}
-	ttl := time.Duration(r.TTL) * time.Millisecond
-	if p.Lossy != "" { // others take it so much later there
-		ttl += 2 * term.Skew
-	}
-	// A store's clock that was set back says nothing of how long ago the write was.
-	if left := ttl - max(rec.Read.Sub(rec.Written), 0); left > 0 {
+	if left := r.Left(rec, p.Lossy != ""); left > 0 {
 		return WorkerHeld, left
 	}
 	return WorkerFree, 0

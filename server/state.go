@@ -2,8 +2,10 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
 )
 
@@ -44,6 +46,7 @@ type State struct {
 type Lease struct {
 	Pool      string        `json:"pool"`
 	Workers   []int64       `json:"workers,omitempty"`   // that are held: one a lane
+	Layout    firn.Layout   `json:"-"`                   // fields: the values of each worker's fields, where the layout has several
 	Term      uint64        `json:"term,omitempty"`      // of the first lane
 	LeasedAt  time.Time     `json:"leased_at,omitzero"`  // when the worker of the first lane was leased
 	RenewedAt time.Time     `json:"renewed_at,omitzero"` // when the store last extended the lease
@@ -91,11 +94,18 @@ func (s State) MarshalJSON() ([]byte, error) {
 func (l Lease) MarshalJSON() ([]byte, error) {
 	type plain Lease // without this method
 	l.LeasedAt, l.RenewedAt = l.LeasedAt.UTC(), l.RenewedAt.UTC()
+	var fields []map[string]int64
+	for _, n := range l.Workers {
+		if all := maps.Collect(l.Layout.WorkerFields(n)); len(all) > 1 {
+			fields = append(fields, all)
+		}
+	}
 	return json.Marshal(struct {
 		plain
-		Ahead    float64 `json:"ahead_seconds"`
-		Borrowed float64 `json:"borrowed_seconds"`
-	}{plain(l), l.Ahead.Seconds(), l.Borrowed.Seconds()})
+		Fields   []map[string]int64 `json:"fields,omitempty"`
+		Ahead    float64            `json:"ahead_seconds"`
+		Borrowed float64            `json:"borrowed_seconds"`
+	}{plain(l), fields, l.Ahead.Seconds(), l.Borrowed.Seconds()})
 }
 
 // Left returns for how long values continue from now without the store; zero where that is

@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -21,12 +23,18 @@ type answers struct {
 	answer func(text []byte) error // answers one: it sets line
 	line   []byte                  // the answer, one line or more
 
-	total  int // ids
-	faults int // those that could not be answered
+	total  *atomic.Int64 // ids
+	faults int           // those that could not be answered
 }
 
 func newAnswers(out, errs io.Writer, done string, answer func(text []byte) error) answers {
-	return answers{out: bufio.NewWriterSize(out, 64<<10), errs: errs, done: done, answer: answer}
+	return answers{out: bufio.NewWriterSize(out, 64<<10), errs: errs, done: done, answer: answer, total: &atomic.Int64{}}
+}
+
+// tell says how many ids were answered, should a signal end the command.
+func (a *answers) tell(ctx context.Context) {
+	total, done := a.total, a.done
+	ui.Tell(ctx, func() string { return phrase.Counted(total.Load(), "id was ", "ids were ") + done })
 }
 
 // all answers the arguments of the command.
@@ -53,7 +61,7 @@ func (a *answers) stream(in io.Reader) error {
 		text = bytes.TrimSpace(text)
 		switch {
 		case tooLong:
-			a.total++
+			a.total.Add(1)
 			a.fault("line", n, ui.Bad("longer than %d bytes", maxLine))
 		case len(text) > 0:
 			if err := a.next("line", n, text); err != nil {
@@ -85,7 +93,7 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 
 // next answers the n-th of several ids. Its error is one of writing.
 func (a *answers) next(what string, n int, text []byte) error {
-	a.total++
+	a.total.Add(1)
 	if err := a.answer(text); err != nil {
 		a.fault(what, n, err)
 		return nil
@@ -106,7 +114,7 @@ func (a *answers) end() error {
 		return err
 	}
 	if a.faults > 0 {
-		return ui.Bad("%d of %d could not be %s", a.faults, a.total, a.done)
+		return ui.Bad("%d of %d could not be %s", a.faults, a.total.Load(), a.done)
 	}
 	return nil
 }

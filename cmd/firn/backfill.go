@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/backfill"
 	"github.com/firn-id/firn/inspect"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -92,6 +93,9 @@ func (o *backfillOptions) run(cmd *cobra.Command, hasWorker bool) error {
 	if err := o.readTimes(cmd, b); err != nil || len(b.IDs()) == 0 {
 		return err
 	}
+	ui.Tell(cmd.Context(), func() string {
+		return "the worker may be taken, and not all ids were printed; the same lines give the same ids: run the command again"
+	})
 	if err := claim(b); err != nil {
 		return err
 	}
@@ -174,9 +178,12 @@ func (o *backfillOptions) readTimes(cmd *cobra.Command, b *backfill.Backfill) er
 			return ui.Bad("%w", err)
 		}
 		defer f.Close()
-		in, name = f, o.times
+		in, name = ui.Input{Reader: f, Context: cmd.Context()}, o.times
 	}
 	var made atomic.Int64
+	ui.Tell(cmd.Context(), func() string {
+		return phrase.Counted(made.Load(), "line was read", "lines were read") + "; no worker was taken, and no id printed"
+	})
 	show := ui.ShowProgress(cmd.OutOrStdout(), cmd.ErrOrStderr(), 0, &made)
 	defer show.Stop()
 	r := bufio.NewReaderSize(in, 64<<10)

@@ -27,6 +27,9 @@ where the shell looks for such scripts.`,
 		Args:      arguments(1, 1),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if wantsJSON(cmd) {
+				return ui.Bad("firn completion prints a script of a shell, which is no JSON").Hint("leave out --json")
+			}
 			root, out := cmd.Root(), cmd.OutOrStdout()
 			switch args[0] {
 			case "bash":

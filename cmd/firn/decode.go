@@ -54,6 +54,7 @@ decoded all the same, and the exit code is 2.`,
   firn decode --as opaque:photo --series photo --keys firn.keys < ids.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d := newDecoder(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Now())
+			d.tell(cmd.Context())
 			d.json = wantsJSON(cmd)
 			if err := d.withPattern(pattern, layout.Layout); err != nil {
 				return err

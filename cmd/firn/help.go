@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // This file writes help: the commands in four groups, and flags in one style.
@@ -49,6 +51,29 @@ func setHelp(root *cobra.Command) {
 		_, err := io.WriteString(cmd.OutOrStderr(), usageOf(cmd))
 		return err
 	})
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		printHelp(cmd.OutOrStdout(), cmd, messagesAsJSON(cmd)) // the error is that of standard output
+	})
+	root.SetVersionTemplate(`{{if .ErrOrStderr.AsJSON}}{"version":"{{.Version}}"}{{else}}firn {{.Version}}{{end}}` + "\n")
+}
+
+// messagesAsJSON reports whether JSON was asked for, also before the flags and variables are read.
+func messagesAsJSON(cmd *cobra.Command) bool {
+	m, ok := cmd.ErrOrStderr().(*ui.Messages)
+	return ok && m.AsJSON
+}
+
+// printHelp prints the help of a command.
+func printHelp(out io.Writer, cmd *cobra.Command, asJSON bool) error {
+	text := strings.TrimRight(cmp.Or(cmd.Long, cmd.Short), "\n") + "\n\n" + usageOf(cmd)
+	if asJSON {
+		return json.NewEncoder(out).Encode(struct {
+			Command string `json:"command"`
+			Help    string `json:"help"`
+		}{cmd.CommandPath(), text})
+	}
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // usageOf is what stands below the description of a command.

@@ -35,7 +35,8 @@ func newLayoutLs() *cobra.Command {
 		Use:   "ls",
 		Short: "List the known layouts",
 		Long: `List the layouts that are known by name: their bits, when they begin and end, how many ids
-a second one worker makes at most, and how many workers there are.`,
+a second one worker makes at most, and how many workers there are. Where ids are made in shards,
+that is of each shard, and WORKERS says how many shards there are.`,
 		Example: `  firn layout ls
   firn layout ls --json`,
 		Args: arguments(0, 0),
@@ -120,6 +121,29 @@ func factsOf(l firn.Layout, now time.Time) layoutFacts {
 	return f
 }
 
+// perMaker is which of them makes that many ids a second.
+func (f *layoutFacts) perMaker() string {
+	switch {
+	case f.Shards == 1:
+		return "a worker"
+	case f.Workers == 1:
+		return "a shard"
+	}
+	return "a worker of a shard"
+}
+
+// makers are the workers, or the shards of a layout whose ids are made in shards.
+func (f *layoutFacts) makers() string {
+	shards := strconv.FormatInt(f.Shards, 10) + " shards"
+	switch {
+	case f.Shards == 1:
+		return strconv.FormatInt(f.Workers, 10)
+	case f.Workers == 1:
+		return shards
+	}
+	return fmt.Sprintf("%d in each of %s", f.Workers, shards)
+}
+
 func listLayouts(out io.Writer, asJSON bool, now time.Time) error {
 	var all []layoutFacts
 	for _, l := range firn.Presets() {
@@ -134,7 +158,7 @@ func listLayouts(out io.Writer, asJSON bool, now time.Time) error {
 		l := f.of
 		return []any{
 			f.Layout, f.Bits, f.Tick, l.Epoch().Format(time.DateOnly), l.End().Format(time.DateOnly),
-			phrase.Count(int64(f.Rate)), f.Workers, sorts, l.Safe53().Format(time.DateOnly),
+			phrase.Count(int64(f.Rate)), f.makers(), sorts, l.Safe53().Format(time.DateOnly),
 		}
 	})
 }
@@ -161,8 +185,10 @@ func showLayout(out io.Writer, l firn.Layout, asJSON bool, now time.Time) error 
 	row("begins", "%s", f.Epoch)
 	row("ends", "%s (%.1f years left)", f.End, max(f.YearsLeft, 0))
 	row("tick", "%s", f.Tick)
-	row("ids per second", "%s a worker, at most", phrase.Count(int64(f.Rate)))
-	row("workers", "%s", phrase.Count(f.Workers))
+	row("ids per second", "%s %s, at most", phrase.Count(int64(f.Rate)), f.perMaker())
+	if f.Workers > 1 || f.Shards == 1 {
+		row("workers", "%s", phrase.Count(f.Workers))
+	}
 	if f.Shards > 1 {
 		row("shards", "%s", phrase.Count(f.Shards))
 	}

@@ -17,14 +17,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/firn-id/firn/internal/leash"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/variable"
 )
 
 func main() {
@@ -42,7 +46,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(withStatement(args))
 	root.SetIn(in)
-	root.SetOut(ui.Output{Writer: out})
+	output := &ui.Output{Writer: out}
+	root.SetOut(output)
 	messages := &ui.Messages{Writer: errs, AsJSON: asksForJSON(args)}
 	root.SetErr(messages)
 	ctx, end := context.WithCancel(context.Background())
@@ -50,16 +55,32 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	err = explain(cmd, err)
 	if asked := cmd.Context(); asked != nil { // nil where no command was found
-		err = ui.Signalled(asked, err)
+		if err = ui.Signalled(asked, err); errors.As(err, new(ui.Exit)) {
+			sayInterrupted(asked, cmd)
+		}
+	}
+	if err == nil && cmd.CommandPath() != "firn serve" { // which serves also where nobody reads what it prints
+		err = output.Err()
 	}
 	return report(messages, cmd, err)
 }
 
-// asksForJSON reports whether a command line has --json. It decides how an error is printed that
-// comes before the flags are read; afterwards [prepare] does.
+// asksForJSON reports whether a command line has --json, or the variable of it says so. It decides
+// how help is printed, and an error that comes before the flags are read; afterwards [prepare] does.
 func asksForJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.Contains(args, "--json")
+	asks, err := strconv.ParseBool(os.Getenv(variable.Name("json")))
+	asks = asks && err == nil
+	for _, arg := range args {
+		switch value, said := strings.CutPrefix(arg, "--json="); {
+		case arg == "--json":
+			asks = true
+		case said:
+			asks, err = strconv.ParseBool(value)
+			asks = asks || err != nil
+		}
+	}
+	return asks
 }

@@ -103,6 +103,9 @@ func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
 		return err
 	}
 	p := newPrinter(out, src, src.rate)
+	ui.Tell(ctx, func() string {
+		return fmt.Sprintf("%s of %s ids were written", phrase.Count(p.written.Load()), phrase.Count(o.count))
+	})
 	show := ui.ShowProgress(out, errs, o.count, &p.written)
 	err = p.runUntil(ctx, o.count)
 	show.Stop()

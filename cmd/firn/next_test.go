@@ -174,7 +174,7 @@ func (broken) Write([]byte) (int, error) { return 0, fmt.Errorf("write: %w", sys
 
 // A closed pipe is no error on standard output, and one anywhere else.
 func TestReportClosedPipe(t *testing.T) {
-	_, err := ui.Output{Writer: broken{}}.Write([]byte("1\n"))
+	_, err := (&ui.Output{Writer: broken{}}).Write([]byte("1\n"))
 	if code := report(io.Discard, nil, errors.Join(err, nil)); code != 0 {
 		t.Errorf("on standard output: exit code %d", code)
 	}

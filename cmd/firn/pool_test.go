@@ -127,8 +127,8 @@ func TestHoldWaitingEnds(t *testing.T) {
 	h := startHold(t, lateStore(t, "30s"), nil, "echo", "no")
 	await(t, "the line about the wait", func() bool { return strings.Contains(read(t, h.errs), "waiting: ") })
 	h.signal(t, syscall.SIGINT)
-	if code := h.code(t); code != 130 || read(t, h.out) != "" {
-		t.Errorf("exit code %d", code)
+	if code := h.code(t); code != 130 || read(t, h.out) != "" || !strings.HasSuffix(read(t, h.errs), "\nfirn: interrupted: COMMAND was not started\n") {
+		t.Errorf("exit code %d; stderr %q", code, read(t, h.errs))
 	}
 }
 

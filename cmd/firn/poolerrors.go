@@ -175,7 +175,7 @@ func (p poolPlace) other() string {
 
 // outside says that a pool does not have a worker.
 func outside(err error, e *lease.WorkerError) string {
-	text := fmt.Sprintf("worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
+	text := fmt.Sprintf("worker %s is outside pool %q, which has workers %d-%d", e.Layout.NameWorker(e.Worker), e.Pool, e.First, e.Last)
 	var host *leaseoptions.HostError
 	if errors.As(err, &host) {
 		return host.Error()

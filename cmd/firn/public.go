@@ -58,6 +58,7 @@ are written all the same, and the exit code is 2.`,
 				return err
 			}
 			e := newFormEncoder(cmd.OutOrStdout(), cmd.ErrOrStderr())
+			e.tell(cmd.Context())
 			if e.spec, err = s.formWanted(series); err != nil {
 				return err
 			}

@@ -37,7 +37,6 @@ problem. With --json an error is JSON too, on standard error: docs/exit-codes.md
 		DisableSuggestions: true,
 		PersistentPreRunE:  prepare,
 	}
-	root.SetVersionTemplate("firn {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line, also of errors")
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
@@ -74,7 +73,7 @@ func newHelp() *cobra.Command {
 				return unknownCommand(cmd.Root(), strings.Join(args, " "))
 			}
 			topic.InitDefaultHelpFlag()
-			return topic.Help()
+			return printHelp(cmd.OutOrStdout(), topic, wantsJSON(cmd))
 		},
 	}
 }

@@ -178,11 +178,11 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 	if _, err := s.Durability(asked); err != nil && !errors.As(err, new(*store.ForgotError)) {
 		f := classify(err)
 		f.Code = exitStopped
-		return ui.Signalled(asked, f)
+		return o.signalled(asked, f)
 	}
 	held, err := o.hold(asked, s, errs)
 	if err != nil {
-		return ui.Signalled(asked, noWorker(explainLease(o.leasing, err)))
+		return o.signalled(asked, noWorker(explainLease(o.leasing, err)))
 	}
 	h := &holding{cmd: o.cmd, held: held, args: args, errs: errs, json: o.json, store: whichstore.Text(o.leasing.URL), grace: min(o.grace, held.Grace()-holdMargin)}
 	stop() // from now on signals are COMMAND's
@@ -195,6 +195,15 @@ func (o *holdOptions) run(ctx context.Context, args []string, errs io.Writer) (e
 		if status != 0 {
 			err = ui.Exit(status)
 		}
+	}
+	return err
+}
+
+// signalled is an error from before COMMAND runs, where a signal may be its cause.
+func (o *holdOptions) signalled(ctx context.Context, err error) error {
+	err = ui.Signalled(ctx, err)
+	if errors.As(err, new(ui.Exit)) {
+		ui.PrintInterrupted(o.cmd.ErrOrStderr(), "COMMAND was not started")
 	}
 	return err
 }
@@ -310,13 +319,11 @@ func workerVariables(l firn.Layout, worker int64) map[string]string {
 		variables[variable.Prefix+strings.ToUpper(name)] = strconv.FormatInt(value, 10)
 	}
 	set("worker", worker)
-	rest := l.Workers()
-	for f := range l.Fields() {
-		if !f.IsWorker() || f.Max()+1 == l.Workers() { // the only one is the worker
-			continue
-		}
-		rest /= f.Max() + 1 // the first has the high bits
-		set(f.Name, worker/rest&f.Max())
+	if l.WorkerText(worker) == strconv.FormatInt(worker, 10) {
+		return variables // one field is the worker
+	}
+	for name, value := range l.WorkerFields(worker) {
+		set(name, value)
 	}
 	return variables
 }

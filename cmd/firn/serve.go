@@ -115,7 +115,17 @@ func (o *serveCommand) run(cmd *cobra.Command) error {
 	if os.Getenv(variable.Name("keys")) != "" {
 		log.Warn("firn serve does not read the variable FIRN_KEYS; it takes the keys of a public form from firn.yaml", "do", "public: { form: FORM, keys: FILE }, or keys: env:NAME")
 	}
-	ctx, stop := ui.UntilStopped(cmd.Context())
+	ctx, stop := ui.UntilStopped(cmd.Context(), func(s os.Signal) {
+		said := make(chan struct{})
+		go func() { // nobody may read the log
+			log.Warn("stopping at once: requests under way are not answered, and each worker stays held until its time to live has passed", "why", s.String())
+			close(said)
+		}()
+		select {
+		case <-said:
+		case <-time.After(stuck):
+		}
+	})
 	defer stop()
 	reload, quit := onHangUp()
 	defer quit()

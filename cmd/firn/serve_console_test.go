@@ -102,11 +102,15 @@ series: { photo: { kind: flake }, orders: { kind: sequence } }
 	enough()
 	pg.Kill(t)
 	p.Until("document.querySelector('#status[data-level=warn]') && document.querySelector('#source-cards [data-level=warn]').innerText.includes('pool main')")
+	p.Screen(360, 780)
+	cardsFit(t, p, "degraded on a phone")
 	screenshot(t, p, "degraded")
 	p.Until("document.querySelector('#status').dataset.level === 'bad'")
 	p.Until("document.querySelector('#reasons').innerText.includes('photo')")
 	p.Until("document.querySelector('#store-cards').innerText.includes('does not answer')")
+	cardsFit(t, p, "stopped on a phone")
 	screenshot(t, p, "stopped")
+	p.Screen(1280, 900)
 	pg.Start(t)
 	p.Until(canIssue)
 	p.Until(draws)
@@ -192,12 +196,31 @@ func consoleFits(t *testing.T, p *browser.Page) {
 		p.Dark(look.dark)
 		p.Until("document.documentElement.scrollWidth <= innerWidth")
 		p.Until("[...document.querySelectorAll('.scroll')].every((e) => e.scrollWidth <= e.clientWidth)")
+		cardsFit(t, p, look.name)
 		var faint []string
 		p.Eval(faintTexts, &faint)
 		if len(faint) > 0 {
 			t.Errorf("%s: too little contrast: %q", look.name, faint)
 		}
 		screenshot(t, p, look.name)
+	}
+}
+
+// cutOff are the parts of cards that reach over the edge of the screen, or whose text does over theirs.
+const cutOff = `[...document.querySelectorAll('.card, .card *')].filter((e) => e.checkVisibility() &&
+	(e.getBoundingClientRect().right > innerWidth + 1 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline'))
+	.map((e) => e.closest('.card').querySelector('h3').innerText + ': ' + e.tagName + ' ' + e.innerText)`
+
+// cardsFit wants each card to show all of its text.
+func cardsFit(t *testing.T, p *browser.Page, look string) {
+	t.Helper()
+	var cards int
+	if p.Eval("[...document.querySelectorAll('.card')].filter((e) => e.checkVisibility()).length", &cards); cards < 3 { // two sources and a store
+		t.Errorf("%s: %d cards", look, cards)
+	}
+	var cut []string
+	if p.Eval(cutOff, &cut); len(cut) > 0 {
+		t.Errorf("%s: cut off: %q", look, cut)
 	}
 }
 

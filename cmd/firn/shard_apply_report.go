@@ -94,6 +94,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	}
 	f := ui.Failed("%s complete; %d left, of which %d failed and %d are %s", shardsAre(a.full+complete), missing, len(a.results)-complete, len(a.left), why)
 	if ctx.Err() != nil {
+		ui.Tell(ctx, nil)
 		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()
 	}

@@ -31,6 +31,7 @@ const answerTime = 20 * time.Second
 // sayBrokenOff says how the moves of shards stand, or all moves, what is safe, and what to
 // type next.
 func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []topology.Server, shards []int64, again string) {
+	ui.Tell(cmd.Context(), nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
 	moves, err := move.Moves(ctx, servers)
@@ -48,6 +49,7 @@ func sayBrokenOff(ctx context.Context, cmd *cobra.Command, servers []topology.Se
 // so, and how things stand.
 func notBegun(ctx context.Context, cmd *cobra.Command, err error) error {
 	if err != nil && ctx.Err() != nil {
+		ui.Tell(ctx, nil)
 		ui.PrintNote(cmd.ErrOrStderr(), "Broken off before anything was begun: nothing has changed.\n%s",
 			hinter{cmd: cmd}.compose("To see the moves that are under way: firn shard status"))
 	}

@@ -111,6 +111,7 @@ func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what str
 		m.Close()
 		all = append(all, ended...)
 		if ctx.Err() != nil {
+			ui.Tell(ctx, nil)
 			ui.PrintWarning(cmd.ErrOrStderr(), "it was broken off, and the shards serve where they are; to continue: %s", hinter{cmd: cmd}.compose(fmt.Sprintf("firn shard %s %s", cmd.Name(), list)))
 		}
 		if errors.As(err, new(*move.StuckError)) || errors.As(err, new(*move.SurplusError)) || ofCopy(err) || lacksRight(err) { // it says what to do instead

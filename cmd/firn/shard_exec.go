@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -131,6 +132,21 @@ func (o *shardsExec) asked(all iter.Seq[shard.Shard]) iter.Seq[shard.Shard] {
 	}
 }
 
+// answered says on how many shards the statement has run, of a command that a signal ended.
+func (o *shardsExec) answered(all []shard.Gathered[shardRows]) string {
+	n := 0
+	for _, g := range all {
+		if g.Err == nil {
+			n++
+		}
+	}
+	text := fmt.Sprintf("%d of %s answered, and nothing was printed", n, phrase.Plural(len(all), "shard"))
+	if o.write {
+		text += "; on the others the statement has run or not"
+	}
+	return text
+}
+
 // gather runs the statement on the shards, and prints what it gives.
 func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []shard.Shard, sql string) error {
 	options := shard.GatherOptions{AtOnce: len(asked), PerServer: o.perServer, GoOn: true}
@@ -146,6 +162,7 @@ func (o *shardsExec) gather(ctx context.Context, cmd *cobra.Command, asked []sha
 	})
 	show.Stop()
 	if ctx.Err() != nil {
+		ui.Tell(ctx, func() string { return o.answered(all) })
 		return ctx.Err()
 	}
 	p := newRowPrinter(cmd, o.csv)

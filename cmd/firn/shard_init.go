@@ -175,6 +175,7 @@ func runShardsPlan(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error
 // brokenOff says how far it was, of a failure or a signal, which prints nothing else.
 func brokenOff(ctx context.Context, cmd *cobra.Command, f *ui.Failure, done, steps int64) error {
 	if ctx.Err() != nil {
+		ui.Tell(ctx, nil)
 		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards were done; run again it goes on where it was", phrase.Count(done), phrase.Count(steps))
 		return f
 	}

@@ -193,8 +193,7 @@ func prepare(cmd *cobra.Command, _ []string) error {
 		warnOfVariables(cmd)
 	}
 	if !slices.Contains(ownSignals, cmd.CommandPath()) {
-		ctx, _ := ui.UntilSignal(cmd.Context()) // its end is that of run
-		cmd.SetContext(ctx)
+		untilSignal(cmd)
 	}
 	return err
 }
@@ -217,9 +216,8 @@ func noFlagAsValue(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// ownSignals are the commands whose context no signal ends: those that handle signals
-// themselves, and those that only read and print, which the first signal ends at once.
-var ownSignals = []string{"firn serve", "firn run", "firn decode", "firn encode", "firn backfill", "firn verify", "firn public encode"}
+// ownSignals are the commands that handle signals themselves.
+var ownSignals = []string{"firn serve", "firn run"}
 
 // variablesHelp lists the variables, for the help of firn.
 func variablesHelp() string {

@@ -74,6 +74,7 @@ func (o *verification) run(cmd *cobra.Command, names []string) error {
 	if err := o.read(cmd, names, t); err != nil {
 		return err
 	}
+	ui.Tell(cmd.Context(), func() string { return "all input was read; whether an id repeats was not printed" })
 	r := t.Report()
 	places, err := o.find(cmd, names, r.Repeated)
 	if err != nil {
@@ -172,10 +173,17 @@ func (o *verification) read(cmd *cobra.Command, names []string, to verify.Sink) 
 	}
 	defer closeFiles(files)
 	var read atomic.Int64
+	ui.Tell(cmd.Context(), func() string {
+		of := ""
+		if total > 0 {
+			of = " of " + phrase.Bytes(total)
+		}
+		return phrase.Bytes(read.Load()) + of + " were read; whether an id repeats is not known"
+	})
 	p := ui.ShowProgressOf("bytes", true, cmd.ErrOrStderr(), total, &read)
 	defer p.Stop()
 	for i, f := range files {
-		name, in := names[i], io.Reader(f)
+		name, in := names[i], io.Reader(ui.Input{Reader: f, Context: cmd.Context()})
 		if f == nil {
 			name, in = "standard input", cmd.InOrStdin()
 		}

@@ -61,11 +61,11 @@ func makerName(l firn.Layout, m *verify.Maker) string {
 	_, shard := l.Field("shard")
 	switch {
 	case shard && l.Workers() > 1:
-		return fmt.Sprintf("shard %d worker %d", m.Shard, m.Worker)
+		return fmt.Sprintf("shard %d worker %s", m.Shard, l.WorkerText(m.Worker))
 	case shard:
 		return fmt.Sprintf("shard %d", m.Shard)
 	default:
-		return fmt.Sprintf("worker %d", m.Worker)
+		return "worker " + l.WorkerText(m.Worker)
 	}
 }
 
@@ -103,6 +103,7 @@ type malformedJSON struct {
 type verifyMakerJSON struct {
 	Shard      int64                       `json:"shard"`
 	Worker     int64                       `json:"worker"`
+	Fields     fields                      `json:"fields,omitempty"`
 	IDs        int64                       `json:"ids"`
 	From       string                      `json:"from"`
 	To         string                      `json:"to"`
@@ -132,7 +133,7 @@ func (o *verification) printJSON(out io.Writer, r *verify.Report, places verify.
 	}
 	for _, m := range r.Makers {
 		j := verifyMakerJSON{
-			Shard: m.Shard, Worker: m.Worker, IDs: m.IDs, From: phrase.Instant(m.From), To: phrase.Instant(m.To),
+			Shard: m.Shard, Worker: m.Worker, Fields: workerFields(r.Layout, m.Worker), IDs: m.IDs, From: phrase.Instant(m.From), To: phrase.Instant(m.To),
 			PerSecond: m.Rate, MostMinute: m.MostInMinute, Gap: m.LongestGap.Seconds(), Backwards: m.Backwards,
 		}
 		if m.LongestGap > 0 {

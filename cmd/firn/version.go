@@ -93,8 +93,11 @@ func (b build) print(out io.Writer, asJSON bool) error {
 type runningLine struct {
 	Pool    string `json:"pool"`
 	Worker  int64  `json:"worker"`
+	Fields  fields `json:"fields,omitempty"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
+
+	text string // the worker as people read it
 }
 
 // printRunning prints the processes that hold a worker, and those of which nobody can tell.
@@ -102,7 +105,7 @@ func printRunning(out io.Writer, workers []workerLine, asJSON bool) error {
 	var lines []runningLine
 	for _, w := range workers {
 		if w.State == string(pool.WorkerHeld) || w.State == string(pool.WorkerUnknown) {
-			lines = append(lines, runningLine{w.Pool, w.Worker, w.Name, cmp.Or(w.Version, "-")})
+			lines = append(lines, runningLine{w.Pool, w.Worker, w.Fields, w.Name, cmp.Or(w.Version, "-"), w.text})
 		}
 	}
 	if len(lines) == 0 && !asJSON {
@@ -110,6 +113,6 @@ func printRunning(out io.Writer, workers []workerLine, asJSON bool) error {
 		return err
 	}
 	return ui.Emit(out, asJSON, []string{"POOL", "WORKER", "NAME", "VERSION"}, lines, func(l runningLine) []any {
-		return []any{l.Pool, l.Worker, l.Name, l.Version}
+		return []any{l.Pool, l.text, l.Name, l.Version}
 	})
 }

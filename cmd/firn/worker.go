@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/phrase"
@@ -43,7 +45,8 @@ func newWorkerLs() *cobra.Command {
 store: who holds each or held it last, with which version of firn, when it falls free if its holder does not write
 again, and its horizon, the last instant of which it may have issued ids. The next holder
 of the worker starts above that. A worker that nobody holds is free; it is unusable while its
-horizon is ahead.
+horizon is ahead. Where the layout has several worker fields, as twitter has a datacenter and a worker,
+a worker is written as their values: 3/7. --json has its number and its fields.
 
 A store without a clock (etcd, ZooKeeper) does not record when a holder last wrote. There
 the state is unknown for every worker that was not given back, also if its holder died: a
@@ -76,8 +79,8 @@ worker before, and the command says until when.`,
 		Example: "  firn worker release 7 --pool shop",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			worker, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil || worker < 0 {
+			worker, err := config.ParseWorker(args[0])
+			if err != nil {
 				return ui.Bad("%q is not the number of a worker", args[0]).Hint("to list them: firn worker ls")
 			}
 			pool, err := poolInForce(cmd)
@@ -136,6 +139,7 @@ func poolInForce(cmd *cobra.Command) (string, error) {
 type workerLine struct {
 	Pool    string  `json:"pool"`
 	Worker  int64   `json:"worker"`
+	Fields  fields  `json:"fields,omitempty"`
 	State   string  `json:"state"`             // held, free, unusable or unknown
 	Name    string  `json:"name"`              // of its holder, or of its last
 	Version string  `json:"version,omitempty"` // of firn in that process
@@ -144,7 +148,18 @@ type workerLine struct {
 	Horizon string  `json:"horizon"`
 	Written string  `json:"written,omitempty"`
 
+	text string // the worker as people read it
 	free time.Duration
+}
+
+// fields are the values of a worker's fields, where the layout has several.
+type fields map[string]int64
+
+func workerFields(l firn.Layout, worker int64) fields {
+	if all := maps.Collect(l.WorkerFields(worker)); len(all) > 1 {
+		return all
+	}
+	return nil
 }
 
 // workerLines are the workers of a pool, or of all pools of a store.
@@ -168,8 +183,9 @@ func workerLines(ctx context.Context, s store.Store, name string) ([]workerLine,
 		}
 		for _, v := range workers {
 			lines = append(lines, workerLine{
-				Pool: name, Worker: v.Worker, State: string(v.State), Name: v.Name, Version: v.Version, Term: v.Term,
-				Free: v.Free.Seconds(), Horizon: phrase.Instant(v.Horizon), Written: phrase.Instant(v.Written), free: v.Free,
+				Pool: name, Worker: v.Worker, Fields: workerFields(v.Layout, v.Worker), State: string(v.State), Name: v.Name, Version: v.Version, Term: v.Term,
+				Free: v.Free.Seconds(), Horizon: phrase.Instant(v.Horizon), Written: phrase.Instant(v.Written),
+				text: v.Layout.WorkerText(v.Worker), free: v.Free,
 			})
 		}
 	}
@@ -187,29 +203,38 @@ func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer,
 		if l.free > 0 {
 			free = l.free.Round(time.Second).String()
 		}
-		return []any{l.Pool, l.Worker, l.State, l.Name, cmp.Or(l.Version, "-"), l.Term, free, l.Horizon}
+		return []any{l.Pool, l.text, l.State, l.Name, cmp.Or(l.Version, "-"), l.Term, free, l.Horizon}
 	})
 }
 
-func releaseWorker(cmd *cobra.Command, s store.Store, name string, worker int64, yes bool) error {
+func releaseWorker(cmd *cobra.Command, s store.Store, name string, values []int64, yes bool) error {
 	ctx := cmd.Context()
+	info, err := pool.Show(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	number, err := info.Layout.JoinWorker(values...)
+	if err != nil {
+		return ui.Bad("%w", err).Hint("to list them: firn worker ls")
+	}
 	workers, err := pool.Workers(ctx, s, name)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(workers, func(w pool.Worker) bool { return w.Worker == worker })
+	worker := info.Layout.WorkerText(number)
+	i := slices.IndexFunc(workers, func(w pool.Worker) bool { return w.Worker == number })
 	if i < 0 {
-		return ui.Bad("worker %d of pool %s was never held", worker, name).Hint("firn worker ls --pool %s", phrase.ShellWord(name))
+		return ui.Bad("worker %s of pool %s was never held", worker, name).Hint("firn worker ls --pool %s", phrase.ShellWord(name))
 	}
 	if workers[i].State == pool.WorkerHeld && !yes {
-		question := fmt.Sprintf("worker %d of pool %s is held by %s. Has that process ended? If not, it loses the worker and makes no ids until it has another.", worker, name, workers[i].Name)
-		if err := ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn worker release %d --pool %s --yes", worker, phrase.ShellWord(name))); err != nil {
+		question := fmt.Sprintf("worker %s of pool %s is held by %s. Has that process ended? If not, it loses the worker and makes no ids until it has another.", worker, name, workers[i].Name)
+		if err := ui.MustAsk(ctx, cmd, question, fmt.Sprintf("firn worker release %s --pool %s --yes", worker, phrase.ShellWord(name))); err != nil {
 			return err
 		}
 	}
-	switch err := pool.Release(ctx, s, name, worker); {
+	switch err := pool.Release(ctx, s, name, number); {
 	case errors.Is(err, store.ErrConflict):
-		return ui.Failed("worker %d of pool %s is alive: its holder, %s, has just written", worker, name, workers[i].Name).
+		return ui.Failed("worker %s of pool %s is alive: its holder, %s, has just written", worker, name, workers[i].Name).
 			Hint("stop its holder, or try again to take it away all the same")
 	case err != nil:
 		return err
@@ -233,15 +258,16 @@ func tellReleased(cmd *cobra.Command, s store.Store, name string, was pool.Worke
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
 			Pool     string `json:"pool"`
 			Worker   int64  `json:"worker"`
+			Fields   fields `json:"fields,omitempty"`
 			Released bool   `json:"released"`
 			Name     string `json:"name"`
 			Until    string `json:"unusable_until,omitempty"`
-		}{name, was.Worker, true, was.Name, phrase.Instant(until)})
+		}{name, was.Worker, workerFields(was.Layout, was.Worker), true, was.Name, phrase.Instant(until)})
 	}
 	state := fmt.Sprintf("is free; it was last held by %s", was.Name)
 	if !until.IsZero() {
 		state = fmt.Sprintf("is released; it cannot be used before %s, because %s may have issued ids up to then", until.UTC().Format(time.RFC3339), was.Name)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "worker %d of pool %s %s\n", was.Worker, name, state)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "worker %s of pool %s %s\n", was.Layout.WorkerText(was.Worker), name, state)
 	return err
 }

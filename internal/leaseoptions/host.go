@@ -22,7 +22,7 @@ func HostWorker(info pool.Info, hostname func() (string, error)) (int64, error) 
 	}
 	n += info.First
 	if n > info.Last {
-		return 0, &HostError{host, lease.WorkerError{Pool: info.Name, Worker: n, First: info.First, Last: info.Last}}
+		return 0, &HostError{host, lease.WorkerError{Pool: info.Name, Layout: info.Layout, Worker: n, First: info.First, Last: info.Last}}
 	}
 	return n, nil
 }
@@ -55,7 +55,7 @@ type HostError struct {
 }
 
 func (e *HostError) Error() string {
-	return fmt.Sprintf("host %s asks for worker %d, which is outside pool %q, which has workers %d-%d", e.host, e.Worker, e.Pool, e.First, e.Last)
+	return fmt.Sprintf("host %s asks for worker %s, which is outside pool %q, which has workers %d-%d", e.host, e.Layout.NameWorker(e.Worker), e.Pool, e.First, e.Last)
 }
 func (e *HostError) Unwrap() error  { return &e.WorkerError }
 func (e *HostError) Reason() string { return e.Error() } // not that of WorkerError

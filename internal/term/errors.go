@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/record"
 )
 
@@ -153,7 +154,8 @@ func (s State) behind(r *Rules, now Now) time.Duration {
 // A WorkerError says that a worker was asked for that the pool does not have.
 type WorkerError struct {
 	Pool                string
-	Worker, First, Last int64 // the pool has First to Last
+	Layout              firn.Layout // of the pool
+	Worker, First, Last int64       // the pool has First to Last
 }
 
 func (e *WorkerError) Error() string {
@@ -162,7 +164,7 @@ func (e *WorkerError) Error() string {
 
 // Reason is Error without what to do next.
 func (e *WorkerError) Reason() string {
-	return fmt.Sprintf("lease: worker %d is outside pool %q, which has workers %d-%d", e.Worker, e.Pool, e.First, e.Last)
+	return fmt.Sprintf("lease: worker %s is outside pool %q, which has workers %d-%d", e.Layout.NameWorker(e.Worker), e.Pool, e.First, e.Last)
 }
 
 // Retryable is false; see firn.Retryable.
@@ -173,6 +175,7 @@ func (*WorkerError) Retryable() bool { return false }
 // gives a pool more.
 type FullError struct {
 	Pool    string
+	Layout  firn.Layout // of the pool
 	Workers int64
 	Holders []Holder // by when they fall free; empty in pools too large to list
 
@@ -213,9 +216,9 @@ func (e *FullError) Reason() string {
 		}
 		switch {
 		case h.Name == "":
-			fmt.Fprintf(&b, "; worker %d has issued ahead of this clock and falls free in %s", h.Worker, round(h.Free))
+			fmt.Fprintf(&b, "; worker %s has issued ahead of this clock and falls free in %s", e.Layout.NameWorker(h.Worker), round(h.Free))
 		default:
-			fmt.Fprintf(&b, "; worker %d is held by %s and falls free in %s if that process died", h.Worker, h.Name, round(h.Free))
+			fmt.Fprintf(&b, "; worker %s is held by %s and falls free in %s if that process died", e.Layout.NameWorker(h.Worker), h.Name, round(h.Free))
 		}
 	}
 	if e.Reserved != "" {
@@ -228,7 +231,7 @@ func (e *FullError) Reason() string {
 func (*FullError) Retryable() bool { return true }
 
 func (s State) fullError(r *Rules, now Now, all []candidate) *FullError {
-	e := &FullError{Pool: r.Pool, Workers: s.count, Reserved: s.Pool.Reserved, Behind: s.behind(r, now)}
+	e := &FullError{Pool: r.Pool, Layout: r.Layout, Workers: s.count, Reserved: s.Pool.Reserved, Behind: s.behind(r, now)}
 	if s.count > mostListed {
 		return e
 	}

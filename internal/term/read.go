@@ -97,7 +97,7 @@ func (s State) joined(r *Rules, now Now, rec store.Record, workers Range) (State
 	switch r.Choice {
 	case Insist, Prefer:
 		if !workers.Has(r.Worker) {
-			return s.end(Refused, &WorkerError{Pool: r.Pool, Worker: r.Worker, First: workers.First, Last: workers.Last})
+			return s.end(Refused, &WorkerError{Pool: r.Pool, Layout: r.Layout, Worker: r.Worker, First: workers.First, Last: workers.Last})
 		}
 		if r.Choice == Insist {
 			s.first, s.count = r.Worker, 1

@@ -58,8 +58,11 @@ func IsTerminal(w io.Writer) bool {
 }
 
 func file(w io.Writer) (f *os.File, ok bool) {
+	if counted, ok := w.(*countedOutput); ok {
+		w = counted.Writer
+	}
 	switch wrapped := w.(type) {
-	case Output:
+	case *Output:
 		w = wrapped.Writer
 	case *Messages:
 		w = wrapped.Writer

@@ -35,8 +35,8 @@ func UntilSignal(ctx context.Context) (context.Context, func()) {
 
 // UntilStopped returns a context that the first SIGINT or SIGTERM ends. The second
 // ends the process, also where it is the first of a container, which the kernel
-// spares signals that nobody handles.
-func UntilStopped(ctx context.Context) (context.Context, func()) {
+// spares signals that nobody handles; again is called before, with the second.
+func UntilStopped(ctx context.Context, again func(os.Signal)) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -50,6 +50,7 @@ func UntilStopped(ctx context.Context) (context.Context, func()) {
 				code, ok := s.(syscall.Signal)
 				switch {
 				case ok && n > 0:
+					again(code)
 					os.Exit(128 + int(code))
 				case ok:
 					cancel(Interrupted{code})

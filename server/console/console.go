@@ -55,6 +55,7 @@ type Worker struct {
 	Store   string // as server.State has it
 	Pool    string
 	Worker  int64
+	Text    string // Worker as people read it, such as 3/7
 	State   string // held, free, unusable until its horizon, or unknown: the store has no clock, so it does not say
 	Name    string // of its holder, or of its last
 	Term    uint64

@@ -42,7 +42,7 @@ func healthy(worker int64) server.State {
 	durable := true
 	return server.State{
 		Kind: "flake", Store: "memory:", Durable: &durable, EndsAt: time.Now().Add(time.Minute), Budget: time.Minute,
-		Lease: &server.Lease{Pool: "main", Workers: []int64{worker}},
+		Lease: &server.Lease{Pool: "main", Layout: firn.MustLayout("twitter"), Workers: []int64{worker}},
 	}
 }
 
@@ -83,10 +83,11 @@ type picture struct {
 	}
 	More    int
 	Sources []struct {
-		Name   string
-		Series int
-		Ready  bool
-		State  struct {
+		Name    string
+		Series  int
+		Ready   bool
+		Workers []string
+		State   struct {
 			StoreAway bool    `json:"store_away"`
 			Left      float64 `json:"left_seconds"`
 		}
@@ -100,6 +101,7 @@ type picture struct {
 		Problem string
 		Workers []struct {
 			Worker int64
+			Text   string
 			Ours   bool
 			State  string
 		}
@@ -245,7 +247,7 @@ func TestWorkers(t *testing.T) {
 	ask := func(context.Context) ([]console.Worker, error) {
 		asked.Add(1)
 		<-release
-		all := []console.Worker{{Store: "memory:", Pool: "main", Worker: 0, State: "held"}, {Store: "memory:", Pool: "other", Worker: 0, State: "held"}}
+		all := []console.Worker{{Store: "memory:", Pool: "main", Worker: 0, Text: "0/0", State: "held"}, {Store: "memory:", Pool: "other", Worker: 0, State: "held"}}
 		for i := range 150 {
 			all = append(all, console.Worker{Store: "memory:", Pool: "main", Worker: int64(i + 1), State: "free"})
 		}
@@ -270,8 +272,11 @@ func TestWorkers(t *testing.T) {
 	if n := asked.Load(); n > 5 { // one, on a machine that is not too busy
 		t.Errorf("the store was asked %d times", n)
 	}
+	if w := got.Sources[0].Workers; len(w) != 1 || w[0] != "0/0" {
+		t.Errorf("the card of the pool has workers %v", w)
+	}
 	all := got.Roster.Workers
-	if len(all) != 100 || got.Roster.More != 52 || !all[0].Ours || all[1].Ours || all[1].State != "held" || all[2].State != "free" {
+	if len(all) != 100 || got.Roster.More != 52 || !all[0].Ours || all[0].Text != "0/0" || all[1].Ours || all[1].State != "held" || all[2].State != "free" {
 		t.Errorf("%d and %d more: %+v", len(all), got.Roster.More, all)
 	}
 }

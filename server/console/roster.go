@@ -17,6 +17,7 @@ type workerView struct {
 	Store   string    `json:"store"`
 	Pool    string    `json:"pool"`
 	Worker  int64     `json:"worker"`
+	Text    string    `json:"text"`
 	State   string    `json:"state"`
 	Ours    bool      `json:"ours"`
 	Name    string    `json:"name"`
@@ -45,7 +46,7 @@ func (r *roster) view(sources []sourceView) *rosterView {
 			return s.State.Store == w.Store && s.State.Pool() == w.Pool && s.State.Lease != nil && slices.Contains(s.State.Lease.Workers, w.Worker)
 		})
 		v.Workers = append(v.Workers, workerView{
-			Store: w.Store, Pool: w.Pool, Worker: w.Worker, State: w.State, Ours: ours && isTaken(w.State), Name: w.Name, Term: w.Term,
+			Store: w.Store, Pool: w.Pool, Worker: w.Worker, Text: w.Text, State: w.State, Ours: ours && isTaken(w.State), Name: w.Name, Term: w.Term,
 			Free: w.Free.Seconds(), Horizon: w.Horizon.UTC(), Ahead: w.Horizon.Sub(heard).Seconds(),
 		})
 	}

@@ -53,6 +53,7 @@ type sourceView struct {
 	Ready   bool         `json:"ready"`
 	Problem string       `json:"problem,omitempty"`
 	Layout  string       `json:"layout,omitempty"`
+	Workers []string     `json:"workers,omitempty"` // those of the lease, as people read them
 	State   server.State `json:"state"`
 }
 
@@ -157,6 +158,11 @@ func viewOf(source server.SourceStatus) sourceView {
 	v := sourceView{Name: cmp.Or(st.Pool(), first.Name()), State: st}
 	if l := first.Layout(); l.IsValid() {
 		v.Layout = l.String()
+	}
+	if st.Lease != nil {
+		for _, n := range st.Lease.Workers {
+			v.Workers = append(v.Workers, st.Lease.Layout.WorkerText(n))
+		}
 	}
 	err := st.Ready(st.At)
 	if v.Ready = err == nil; v.Ready {

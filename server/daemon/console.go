@@ -55,7 +55,7 @@ func (all supplies) workers(ctx context.Context) ([]console.Worker, error) {
 		errs = append(errs, err)
 		for _, w := range workers {
 			list = append(list, console.Worker{
-				Store: at.store, Pool: at.name, Worker: w.Worker, State: string(w.State), Name: w.Name,
+				Store: at.store, Pool: at.name, Worker: w.Worker, Text: w.Layout.WorkerText(w.Worker), State: string(w.State), Name: w.Name,
 				Term: w.Term, Free: w.Free, Horizon: w.Horizon,
 			})
 		}

@@ -159,11 +159,12 @@ func (f *front) close() {
 // many as there may be.
 type fewConnections struct {
 	net.Listener
-	name string
-	most int64
-	now  atomic.Int64
-	log  *slog.Logger
-	told time.Time // when that was logged; of Accept, which one goroutine calls
+	name  string
+	most  int64
+	now   atomic.Int64
+	log   *slog.Logger
+	told  time.Time // when that was logged; of Accept, which one goroutine calls, as is since
+	since uint64    // how many were refused since then
 
 	accepted, refused atomic.Uint64
 }
@@ -181,9 +182,10 @@ func (l *fewConnections) Accept() (net.Conn, error) {
 		l.now.Add(-1)
 		l.refused.Add(1)
 		c.Close()
+		l.since++
 		if now := time.Now(); now.Sub(l.told) > 10*time.Second {
-			l.told = now
-			l.log.Warn("connections are refused: there are as many as limits.connections allows", "limit", l.most)
+			l.log.Warn("connections are refused: there are as many as limits.connections allows", "listener", l.name, "limit", l.most, "refused", l.since)
+			l.told, l.since = now, 0
 		}
 	}
 }

@@ -32,13 +32,16 @@ func (l *dialled) Accept() (net.Conn, error) {
 func TestServeTellsOfRefusals(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	l := &fewConnections{log: slog.New(slog.NewTextHandler(&text, nil))}
+	l := &fewConnections{name: "http", log: slog.New(slog.NewTextHandler(&text, nil))}
 	l.Listener = &dialled{of: l, left: 5}
 	if _, err := l.Accept(); err != net.ErrClosed {
 		t.Error(err)
 	}
 	if n := strings.Count(text.String(), "connections are refused"); n != 3 {
 		t.Errorf("told %d times in 24 s, want 3:\n%s", n, &text)
+	}
+	if strings.Count(text.String(), " listener=http limit=0 refused=2\n") != 2 || strings.Count(text.String(), " refused=1\n") != 1 {
+		t.Errorf("of five refused connections it tells:\n%s", &text)
 	}
 }
 

@@ -86,7 +86,7 @@ func (o *service) makeWay(ctx context.Context, fresh, gone []*supply) (resume fu
 	}
 	for _, s := range fresh {
 		for _, old := range gone {
-			if !s.drawing.clashes(old.drawing) || slices.Contains(paused, old) {
+			if !s.clashes(old) || slices.Contains(paused, old) {
 				continue
 			}
 			if !old.pause() {

@@ -178,16 +178,19 @@ func (d *outlet) serveUnknown(name string, s *supply) *server.Series {
 
 // clashes reports whether two leases cannot be held at once: they insist on one
 // worker, or go on with one grant file.
-func (d *outlet) clashes(other *outlet) bool {
-	if d.Kind != config.Flake || other.Kind != config.Flake {
+func (s *supply) clashes(old *supply) bool {
+	if s.drawing.Kind != config.Flake || old.drawing.Kind != config.Flake {
 		return false
 	}
-	a, b := d.Leasing.Options, other.Leasing.Options
-	if a.GrantFile != "" && a.GrantFile == b.GrantFile {
+	a, b := s.drawing.Leasing, old.drawing.Leasing
+	if a.Options.GrantFile != "" && a.Options.GrantFile == b.Options.GrantFile {
 		return true
 	}
-	_, only := a.Choice.Only()
-	return only && a.Choice == b.Choice && d.URLs[0] == other.URLs[0] && d.Leasing.Pool == other.Leasing.Pool
+	l := old.layout() // of the pool; an old lease that does not know it holds no worker yet
+	asked, _ := a.Options.Choice.In(l)
+	had, _ := b.Options.Choice.In(l)
+	_, only := asked.Only()
+	return only && asked == had && s.drawing.URLs[0] == old.drawing.URLs[0] && a.Pool == b.Pool
 }
 
 // example is the name of a series to show people.

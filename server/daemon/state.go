@@ -24,7 +24,7 @@ func leaseState(l *lease.Lease, at string) server.State {
 		StoreAway: now.StoreAway, TroubleSince: now.AwaySince, Err: now.Err,
 		StartsAt: now.StartsAt, EndsAt: now.EndsAt, Budget: now.Outage, UsedUpAt: now.Layout.End(),
 		Lease: &server.Lease{
-			Pool: now.Pool, RenewedAt: now.RenewedAt, Ahead: now.Ahead, Borrowed: now.Borrowed,
+			Pool: now.Pool, Layout: now.Layout, RenewedAt: now.RenewedAt, Ahead: now.Ahead, Borrowed: now.Borrowed,
 		},
 	}
 	if st.StartsAt.IsZero() { // no worker can be had before

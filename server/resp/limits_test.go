@@ -118,7 +118,7 @@ func TestMaxConns(t *testing.T) {
 	if err := w.stop(); err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(log.String(), "connections are refused"); n == 0 || n > 10 {
+	if n := strings.Count(log.String(), "listener=resp limit=2 refused="); n == 0 || n > 10 {
 		t.Errorf("an operator is told of it %d times", n)
 	}
 }

@@ -120,7 +120,8 @@ type listener struct {
 	interval time.Duration   // between looks at a connection
 	ctx      context.Context // of draws; done when the time to drain is over
 
-	told time.Time // when it was logged that there are too many; of begin
+	told  time.Time // when it was logged that there are too many; of begin, as is since
+	since uint64    // connections that were refused since then
 
 	lastID   atomic.Uint64
 	backlog  atomic.Int64 // bytes of all connections
@@ -195,9 +196,10 @@ func (s *listener) begin(nc net.Conn) {
 		nc.Close()
 	case full:
 		s.Stats.Rejected.Add(1)
+		s.since++
 		if c.began.Sub(s.told) > 10*time.Second {
-			s.told = c.began
-			s.Logger.Warn("connections are refused: there are as many as there may be", "limit", s.MaxConns)
+			s.Logger.Warn("connections are refused: there are as many as limits.connections allows", "listener", "resp", "limit", s.MaxConns, "refused", s.since)
+			s.told, s.since = c.began, 0
 		}
 		s.refuse(nc)
 	default:

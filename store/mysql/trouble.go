@@ -65,7 +65,8 @@ const (
 	// The server says the same of a database that is not there and of one that is another's.
 	noDatabase = "the database does not exist, or this user has no right in it: check its name. An administrator grants this user what the end of \"firn store setup --print mysql\" says; only if no program has used it under another name, an administrator first types CREATE DATABASE"
 	foreign    = `the table firn_records is not as firn makes it; compare it with "firn store setup --print", or use another database`
-	full       = "the server's disk is full, or a limit of the table's file is reached; free some space"
+	full       = "the server's disk is full; free some space"
+	tableFull  = "the server's disk is full, or a limit of the table's file is reached; free some space"
 	readOnly   = "the server is read-only, as a replica is; connect to the primary"
 	stopping   = "the server is shutting down, or an administrator ended the connection or the statement"
 	timeout    = "the server cancelled the statement, for example after max_statement_time"
@@ -74,7 +75,7 @@ const (
 
 // advices are by the server's error number.
 var advices = map[int]string{
-	1021: full, 1114: full, 1030: "the server's storage reports an error; its log says more", 1026: full,
+	1021: full, 1114: tableFull, 1030: "the server's storage reports an error; its log says more", 1026: full,
 	changed: "refused because of what others wrote at the same time; try again",
 	1040:    crowded, 1203: crowded, 1226: crowded,
 	1044: noDatabase,

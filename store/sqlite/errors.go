@@ -137,6 +137,10 @@ func (at location) advice(err error) string {
 		if refused := at.refusal(); refused != "" {
 			return refused
 		}
+		// Nor that the disk has no space for its log, or for the memory that goes with it.
+		if dir := filepath.Dir(at.file); code(err) == codes.SQLITE_IOERR && full(dir) {
+			return fmt.Sprintf("the disk is full that has %s; free some space", dir)
+		}
 	}
 	switch code(err) {
 	case codes.SQLITE_READONLY:
@@ -155,7 +159,7 @@ func (at location) advice(err error) string {
 		}
 		return fmt.Sprintf("no permission; this user must be able to write the file and the directory %s", filepath.Dir(at.file))
 	case errors.Is(err, syscall.ENOSPC):
-		return "the disk is full; free some space"
+		return fmt.Sprintf("the disk is full that has %s; free some space", filepath.Dir(at.file))
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return "too many files are open; raise the limit"
 	}

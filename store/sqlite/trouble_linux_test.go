@@ -72,15 +72,7 @@ func TestDiskFull(t *testing.T) {
 	works(t, s)
 
 	ballast := beside(path, "ballast")
-	f, err := os.Create(ballast)
-	must(t, err)
-	for block := make([]byte, 512); err == nil; {
-		_, err = f.Write(block)
-	}
-	f.Close()
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
+	fill(t, ballast)
 
 	r, err := s.Get(t.Context(), "works")
 	must(t, err)
@@ -97,11 +89,37 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("a creation that failed leaves %q", got)
 	}
 
+	// A process that starts now lacks the space for the shared memory of SQLite's log, which SQLite
+	// calls an error of the disk.
+	must(t, s.Close())
+	fill(t, ballast)
+	late, err := Open(t.Context(), path)
+	if err == nil {
+		_, err = late.Get(t.Context(), "works")
+		late.Close()
+	}
+	says(t, err, path, "disk is full", "free some space")
+
 	must(t, os.Remove(ballast))
+	s = mustOpen(t, path)
 	_, err = s.Put(t.Context(), "works", value, store.Condition{Version: r.Version})
 	must(t, err)
 	works(t, s)
 	checkIntegrity(t, path)
+}
+
+// fill writes a file until the disk is full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	must(t, err)
+	for block := make([]byte, 512); err == nil; {
+		_, err = f.Write(block)
+	}
+	f.Close()
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
 }
 
 // TestMountedAlone opens a file that is mounted where it is, as containers do.

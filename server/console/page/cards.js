@@ -63,8 +63,8 @@ function onward(s) {
   return [['without its store', words.span(left(s)) + most + rate]];
 }
 
-function leaseFacts({ layout, state }) {
-  const { workers, term, leased_at, renewed_at, ahead_seconds, borrowed_seconds } = state.lease;
+function leaseFacts({ layout, workers, state }) {
+  const { term, leased_at, renewed_at, ahead_seconds, borrowed_seconds } = state.lease;
   const since = (text) => (Date.parse(state.at) - Date.parse(text)) / 1000; // both by the server's clock
   return [
     [workers?.length > 1 ? 'workers' : 'worker', workers ? workers.join(', ') + ', term ' + term : ''],

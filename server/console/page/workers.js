@@ -21,7 +21,7 @@ export function workerTable(roster) {
     const [number, pool, holder, state, term, horizon] = tr.children;
     tr.classList.toggle('free', w.state === 'free');
     tr.classList.toggle('chosen', w.ours);
-    say(number, String(w.worker));
+    say(number, w.text);
     say(pool, w.pool);
     say(holder, w.name || '–');
     say(state, w.ours ? 'this server' : w.state === 'held' ? 'held; free in ' + words.span(w.free_seconds) + ' if not renewed' : w.state);
