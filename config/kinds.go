@@ -241,8 +241,8 @@ const SeriesNameRule = "a name has up to 64 of A-Z, a-z, 0-9, '_', '.', '-', ':'
 // rule: what INCR can draw from has a name everywhere.
 func IsSeriesName(text string) bool { return server.CheckName(text) == nil }
 
-// IsTemplate reports whether a text can be the name of a template of documents: a name that ends with
+// isTemplate reports whether a text can be the name of a template of documents: a name that ends with
 // one of '_', '.', '-', ':' and a star, such as bill:*.
-func IsTemplate(text string) bool {
+func isTemplate(text string) bool {
 	return template.Is(text) && IsSeriesName(template.Prefix(text)+"0")
 }

@@ -75,7 +75,7 @@ func (c *Config) seriesInForce(one *Written, pool string) []Line {
 		add("stores", c.Value("", Entry{open.Redact(url.Text), url.At}, ""))
 	}
 	for _, k := range CounterKeys {
-		if k.Of(kind) && (k.Name != "names" || IsTemplate(one.Name.Text)) {
+		if k.Of(kind) && (k.Name != "names" || isTemplate(one.Name.Text)) {
 			add(k.Name, c.Value(k.flagName(), one.keys[k.Name], standardOf(&k, kind)))
 		}
 	}

@@ -20,11 +20,11 @@ func (r *reader) oneSeries(name Entry, n *yaml.Node) Written {
 	before := len(r.faults)
 	kind := kindIn(n)
 	switch {
-	case IsTemplate(name.Text) && kind != "" && kind != Document:
+	case isTemplate(name.Text) && kind != "" && kind != Document:
 		r.fault(name.At, "series %q: a template is of kind document, and this is a %s", name.Text, kind)
-	case !IsTemplate(name.Text) && strings.HasSuffix(name.Text, "*"):
+	case !isTemplate(name.Text) && strings.HasSuffix(name.Text, "*"):
 		r.fault(name.At, "series %q: a template of documents has a name such as \"bill:*\": one of ':', '.', '-', '_' stands before the star", name.Text)
-	case !IsTemplate(name.Text) && !IsSeriesName(name.Text):
+	case !isTemplate(name.Text) && !IsSeriesName(name.Text):
 		r.fault(name.At, "series %q: %s", name.Text, SeriesNameRule)
 	}
 	r.mapping(what, n, func(key Entry, value *yaml.Node) {

@@ -146,7 +146,7 @@ func (r *reader) tokens(n *yaml.Node) {
 func (r *reader) rights(what string, n *yaml.Node) []right {
 	var all []right
 	r.mapping(what, n, func(series Entry, n *yaml.Node) {
-		if series.Text != "*" && !IsTemplate(series.Text) && !IsSeriesName(series.Text) {
+		if series.Text != "*" && !isTemplate(series.Text) && !IsSeriesName(series.Text) {
 			r.fault(series.At, "%s: series %q: %s; or \"bill:*\", all that begin so; or \"*\", any", what, series.Text, SeriesNameRule)
 			return
 		}

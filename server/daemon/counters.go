@@ -115,7 +115,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 	}
 	taken := map[string]bool{}
 	add := func(name, kind string) *outlet {
-		if taken[name] || server.CheckName(name) != nil && !config.IsTemplate(name) { // no client can ask for it
+		if taken[name] || server.CheckName(name) != nil && !template.Is(name) { // no client can ask for it
 			return nil
 		}
 		taken[name] = true

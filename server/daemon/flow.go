@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
@@ -164,7 +165,7 @@ func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.St
 		})
 	}
 	now := flowTexts(s.Texts, d.storeText(), users[0].pulse)
-	if config.IsTemplate(d.Name) {
+	if template.Is(d.Name) {
 		now.names = &names{store: stores[0], template: d.Name, options: d.Options.Document, open: map[string]*name{}}
 		now.names.options.Logger = log
 		now.final = now.names.final

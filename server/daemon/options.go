@@ -73,7 +73,7 @@ func (o *service) running(bound []boundListener) Running {
 	for _, s := range o.server.All() {
 		r.Texts = r.Texts || s.Name() == r.Example && !s.Numeric()
 	}
-	if config.IsTemplate(r.Example) {
+	if template.Is(r.Example) {
 		r.Example = template.Prefix(r.Example) + "42"
 	}
 	for _, b := range bound {

@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/server"
 )
 
@@ -156,7 +157,7 @@ func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Serie
 		if o.Pattern, err = document.ParsePattern(d.Options.Document.Pattern); err != nil {
 			return nil, err
 		}
-		if config.IsTemplate(name) {
+		if template.Is(name) {
 			o.Names = func(ctx context.Context, name string) (server.TextSource, error) { return s.named(ctx, name) }
 		}
 		return server.Texts(name, textSupply{s}, o), nil
