@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
@@ -134,7 +135,7 @@ func (d *drawing) maybeLost(url string) *ui.Failure {
 	again, where := d.createCommand(), "--first N, with N above every number in use"
 	if d.Kind == config.Document {
 		where = "--after TEXT, with TEXT the last one given out"
-		if config.IsTemplate(d.Name) {
+		if template.Is(d.Name) {
 			where = "--after TEXT, with TEXT the one with the highest count that any name gave out"
 		}
 	}

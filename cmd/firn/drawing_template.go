@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -17,7 +17,7 @@ func anyName(template string) string { return strings.TrimSuffix(template, "*") 
 
 // drawWord is what firn next is given to draw from a counter: of a template one of its names.
 func drawWord(name string) string {
-	if config.IsTemplate(name) {
+	if template.Is(name) {
 		name = anyName(name)
 	}
 	return phrase.ShellWord(name)

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
@@ -55,7 +55,7 @@ func (d *drawing) missingOf(err error) *missing {
 		}
 	case errors.As(err, &noDocument):
 		create, where := "firn series create "+phrase.ShellWord(d.Defined()), "TEXT the last one given out"
-		if config.IsTemplate(d.Defined()) {
+		if template.Is(d.Defined()) {
 			where = "TEXT the one with the highest count that any name gave out"
 		}
 		switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/ui"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,7 @@ type nextOptions struct {
 
 func (o *nextOptions) validate(args []string) error {
 	switch {
-	case len(args) == 1 && config.IsTemplate(args[0]):
+	case len(args) == 1 && template.Is(args[0]):
 		return ui.Bad("%s is a template, and each of its names has a counter of its own", args[0]).Hint("to draw from a name of it: firn next %s", anyName(args[0]))
 	case len(args) == 1 && !config.IsSeriesName(args[0]):
 		return ui.Bad("series %q: %s", args[0], config.SeriesNameRule)

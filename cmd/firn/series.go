@@ -18,6 +18,7 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
@@ -377,7 +378,7 @@ func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {
 // onSeries calls f with the store of a series that counts, or with each store of a sequence over several. The
 // drawing says the kind: that of firn.yaml, or where it does not list the series, of the store.
 func onSeries(cmd *cobra.Command, name string, f func(*drawing, store.Store) error) error {
-	if !config.IsTemplate(name) && !config.IsSeriesName(name) {
+	if !template.Is(name) && !config.IsSeriesName(name) {
 		return ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
 	s, err := loadSettings(cmd)

@@ -17,6 +17,7 @@ import (
 	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/countername"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/sequence"
@@ -112,7 +113,7 @@ var createFlags = []struct{ name, value, usage string }{
 
 // newCounter is the series that a command is to create.
 func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error) {
-	if !config.IsTemplate(name) && !config.IsSeriesName(name) {
+	if !template.Is(name) && !config.IsSeriesName(name) {
 		return nil, ui.Bad("series %q: %s", name, config.SeriesNameRule)
 	}
 	one, err := s.SeriesNamed(name)
@@ -128,7 +129,7 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 	if d.Kind, err = s.kindToCreate(name, one); err != nil {
 		return nil, err
 	}
-	if config.IsTemplate(name) && d.Kind != config.Document {
+	if template.Is(name) && d.Kind != config.Document {
 		return nil, ui.Bad("%s is the name of a template, and a template is of kind document, not %s", name, d.Kind).
 			Hint("for numbers 1, 2, 3 of each name: firn series create %s --pattern '{1+}'", phrase.ShellWord(name))
 	}

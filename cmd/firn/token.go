@@ -14,6 +14,7 @@ import (
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/template"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/server"
 )
@@ -82,7 +83,7 @@ func (o *tokenOptions) validate() error {
 	}
 	for i, name := range o.series {
 		switch {
-		case name != "*" && !config.IsTemplate(name) && !config.IsSeriesName(name):
+		case name != "*" && !template.Is(name) && !config.IsSeriesName(name):
 			f := ui.Bad("--series %q: %s", name, config.SeriesNameRule)
 			if strings.Contains(name, ",") {
 				f.Hint("for several series: --series %s", strings.Join(strings.Split(name, ","), " --series "))
