@@ -111,7 +111,7 @@ var arrows = []rule{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
 		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
 		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/countername", "internal/nearest", "internal/phrase",
-		"internal/picture", "internal/remedy", "internal/takeover", "internal/trouble", "internal/ui", "internal/variable", "internal/whichstore",
+		"internal/picture", "internal/remedy", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
