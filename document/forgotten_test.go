@@ -431,6 +431,40 @@ func TestRecoveryThatIsForgotten(t *testing.T) {
 	wantNext(t, opened(t, st, "{1+}", *accept), "1102") // 101 was written, and not given out
 }
 
+// Two recoveries at one instant, as by two hosts whose clocks differ, of which the store forgot the
+// first: a process that knows that one raises by the second all the same, or stops.
+func TestRecoveriesAtOneInstant(t *testing.T) {
+	instant := time.Now() // the store's clock stands still
+	for range 20 {        // which of the two has the higher mark is left to chance
+		st := &promising{Store: memory.NewClock(func() time.Time { return instant }), p: store.Durability{Instance: "a"}}
+		inner := st.Store.(*memory.Store)
+		accept := &document.Options{MayRepeat: true}
+		if _, err := document.Create(t.Context(), st, "invoice", with("{1+}", accept)); err != nil {
+			t.Fatal(err)
+		}
+		before := inner.Snapshot()
+		if _, err := document.Recover(t.Context(), st, 100, nil); err != nil {
+			t.Fatal(err)
+		}
+		wantNext(t, opened(t, st, "{1+}", *accept), "101", "102", "103")
+		idle := opened(t, st, "{1+}", *accept)
+		inner.Restore(before)
+		st.set(store.Durability{Instance: "b"})
+		if _, err := document.Recover(t.Context(), st, 1000, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := idle.Next(t.Context()); err == nil && got.Count <= 1000 {
+			t.Fatalf("%s was given out before", got.Text)
+		}
+		if s, err := document.Open(t.Context(), st, "invoice", with("{1+}", accept)); err == nil {
+			if got, err := s.Next(t.Context()); err == nil && got.Count <= 1000 {
+				t.Fatalf("%s was given out before", got.Text)
+			}
+			s.Close()
+		}
+	}
+}
+
 // A counter that has not heeded a recovery which this process's own write has is one of before,
 // however high it is.
 func TestCounterOfBefore(t *testing.T) {

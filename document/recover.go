@@ -3,7 +3,7 @@ package document
 import (
 	"context"
 	"fmt"
-	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -64,13 +64,13 @@ func Recover(ctx context.Context, st store.Store, numbers int64, each map[string
 	if err != nil {
 		return nil, err
 	}
-	mark, err := markOf(ctx, st)
+	recovery, err := recoveryOf(ctx, st)
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range plan {
 		err := update(ctx, st, r.Series, func(def dated.Definition) (dated.Definition, error) {
-			return def.Recovered(r.By, r.Through, mark, p), nil
+			return def.Recovered(r.By, r.Through, recovery, p), nil
 		})
 		if err != nil {
 			return plan[:i], fmt.Errorf("document: series %q: %w", r.Series, err)
@@ -118,7 +118,7 @@ func inform(plan []Recovery, list []store.Record) error {
 	}
 	list = withToday(plan, list)
 	all, err := infosAs(list, func(name string, def dated.Definition) dated.Definition {
-		return def.Recovered(of[name].By, of[name].Through, noMark, store.Durability{Identity: def.Store})
+		return def.Recovered(of[name].By, of[name].Through, planned, store.Durability{Identity: def.Store})
 	})
 	for i := range min(len(all), len(plan)) { // both are by name
 		plan[i].Text, plan[i].Texts = all[i].Text, all[i].Texts
@@ -171,7 +171,7 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 		now = time.Now()
 	}
 	r.today, r.Through, r.Max = rules.Period(now), rules.Through(now), rules.Max
-	def = def.Recovered(r.By, r.Through, noMark, store.Durability{})
+	def = def.Recovered(r.By, r.Through, planned, store.Durability{})
 	// The step is less than any period, so none is passed over, and no zone is further behind
 	// the first than 26 hours.
 	for ahead := time.Duration(0); ahead <= 36*time.Hour; ahead += rules.Shortest() {
@@ -191,26 +191,25 @@ func (r *Recovery) plan(rec store.Record, counters map[string]store.Record) erro
 	return nil
 }
 
-// noMark is that of a recovery which is only planned: above all.
-const noMark = math.MaxInt64 - 1
+// planned is a recovery that is not made yet: its mark is above all.
+var planned = dated.Recovery{Above: 1 << 62}
 
-// markOf is a mark that no recovery of the store had before: the time, or that of a counter which is
-// higher.
-func markOf(ctx context.Context, st store.Store) (mark int64, err error) {
+// recoveryOf is a recovery of all that the store has now.
+func recoveryOf(ctx context.Context, st store.Store) (dated.Recovery, error) {
+	r := dated.Recovery{Now: time.Now(), Random: rand.Uint64()}
 	list, err := st.List(ctx, dated.Keys)
-	now := time.Now()
 	for _, rec := range list {
 		if !rec.Read.IsZero() {
-			now = rec.Read
+			r.Now = rec.Read
 		}
 		if !strings.Contains(strings.TrimPrefix(rec.Key, dated.Keys), "/") {
 			continue
 		}
 		c, err := dated.ReadCounter(rec)
 		if err != nil {
-			return 0, err
+			return r, err
 		}
-		mark = max(mark, c.Raised)
+		r.Above = max(r.Above, c.Raised)
 	}
-	return max(mark, now.UnixMilli()), err
+	return r, err
 }

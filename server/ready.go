@@ -12,8 +12,8 @@ import (
 // Ready returns nil while every series can issue, and will for a while without its
 // store; else an error that names those that cannot, and says in words that everybody may
 // read what is wrong: [Details] has the causes, [Troubles] not even names. It turns before
-// ids end: see [State.Ready]. A series that needs its store for each value makes the server
-// unready only where no series is ready: [Server.Lacking] names it where the server is ready.
+// ids end: see [State.Ready]. A document that failed makes the server unready
+// only where no series is ready: [Server.Lacking] names it where the server is ready.
 func (s *Server) Ready() error {
 	if s.stopping.Load() {
 		return ErrStopping
@@ -42,7 +42,7 @@ func (s *Server) unready() (all unready, ready bool) {
 		err := one.ready(now)
 		all.add(name, err)
 		serves = serves || err == nil
-		fails = fails || err != nil && !one.State().NeedsStore
+		fails = fails || err != nil && !one.State().UnreadyAlone
 	}
 	if w.others.rest != nil { // all other names draw from the same
 		add("any name", w.others.rest)

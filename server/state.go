@@ -22,7 +22,9 @@ type State struct {
 	Durable *bool  `json:"durable,omitempty"`
 	Why     string `json:"why,omitempty"` // what was seen of the store
 
-	NeedsStore bool `json:"-"` // each value needs the store, so that nothing is in hand while it is away
+	// UnreadyAlone reports whether the series makes only itself unready, and not the server. So do
+	// documents: each of their values needs the store, and no other server could do better.
+	UnreadyAlone bool `json:"-"`
 
 	StoreAway    bool      `json:"store_away"`             // the store does not answer
 	Exhausted    bool      `json:"exhausted"`              // the store has no number left: no other server could do better

@@ -61,7 +61,7 @@ func catalogs(t *testing.T) (a, b *database) {
 	return a, b
 }
 
-const fingerprint = "SELECT firn.fingerprint('insta5')"
+const fingerprint = "SELECT firn.fingerprint('insta5', false)"
 
 // apart are the lines that only one of two texts has.
 func apart(a, b string) (only []string) {

@@ -41,8 +41,7 @@ func letsGo(t *testing.T, from, to, name string, shard int) {
 	attempt, term := beginsToMove(t, from, shard)
 	m := one[string](t, from, fmt.Sprintf("SELECT format('%%L, %%L, %%L', batch, source, target) FROM firn.move WHERE shard = %d", shard))
 	onDatabase(t, to, fmt.Sprintf("SELECT firn.claim(%d, 'insta%[1]d', %d, '%s', %s, true)", shard, term, attempt, m))
-	copied := one[string](t, to, fmt.Sprintf("SELECT quote_literal(firn.fingerprint('insta%d'))", shard))
-	onDatabase(t, from, fmt.Sprintf("BEGIN; SELECT firn.lock_tables(%d, %d, '%s'); SELECT firn.let_go(%[1]d, %[2]d, '%[3]s', '%s', %s, '{}'); COMMIT", shard, term, attempt, name, copied))
+	onDatabase(t, from, fmt.Sprintf("BEGIN; SELECT firn.lock_tables(%d, %d, '%s'); SELECT firn.let_go(%[1]d, %[2]d, '%[3]s', '%s', '{}'); COMMIT", shard, term, attempt, name))
 	await(t, "the word has come", func() bool {
 		return one[bool](t, to, fmt.Sprintf("SELECT EXISTS (SELECT FROM insta%d.firn_mark WHERE term = %d)", shard, term))
 	})

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/store"
@@ -45,9 +46,27 @@ type Raise struct {
 	Through string `json:"through,omitempty"` // the latest period there is anywhere; later ones begin as ever
 
 	// Mark tells the restoration from every other, also from those that the store has forgotten
-	// since: counters may still come that have heeded one of these. It is higher than all before.
-	// Zero: its place, counted from 1.
+	// since: counters may still come that have heeded one of these. It is higher than all that the
+	// store has; see [Recovery.mark]. Zero: its place, counted from 1.
 	Mark int64 `json:"mark,omitempty"`
+}
+
+// A Recovery is what of a restoration is not of one series.
+type Recovery struct {
+	Above  int64     // no mark that the store has is higher
+	Now    time.Time // by its clock
+	Random uint64
+}
+
+// markBits is how many bits of a mark are random: the others are seconds since 1970, or count on from
+// the last mark. Two restorations may have one time, where clocks differ, and the store may have
+// forgotten the first: its mark must not be that of the second, or who has heeded the first would
+// take it for the second.
+const markBits = 30
+
+// mark is a mark above those of a definition and of the store.
+func (r Recovery) mark(d *Definition) int64 {
+	return (max(max(d.Mark(), r.Above)>>markBits, r.Now.Unix())+1)<<markBits | int64(r.Random>>(64-markBits))
 }
 
 // A Counter is the record of a period. It is never removed, so a clock that goes
@@ -101,10 +120,8 @@ func (d *Definition) Mark() int64 {
 
 // Recovered is the definition after the store lost something: each counter that there may
 // have been goes on by so much higher, in the store and under the instance that answer now.
-//
-// No counter may have heeded a mark above the one that is given.
-func (d Definition) Recovered(by int64, through string, mark int64, p store.Durability) Definition {
-	d.Raised = append(slices.Clip(d.Raised), Raise{by, through, max(d.Mark(), mark) + 1})
+func (d Definition) Recovered(by int64, through string, r Recovery, p store.Durability) Definition {
+	d.Raised = append(slices.Clip(d.Raised), Raise{by, through, r.mark(&d)})
 	d.Instance, d.Store = "", p.Identity
 	if !p.Durable {
 		d.Instance = p.Instance

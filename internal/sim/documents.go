@@ -112,7 +112,7 @@ func (w *world) newSeries(s *memory) {
 	s.write(keySeries, record.Encode(def), w.newVersion())
 }
 
-// renamedSeries gives a definition an id that a seed says.
+// renamedSeries gives a definition an id that a seed says, and marks whose random bits it says.
 func (w *world) renamedSeries(value []byte) []byte {
 	def, err := record.Read[dated.Definition](store.Record{Key: keySeries, Value: value})
 	if err != nil {
@@ -120,6 +120,12 @@ func (w *world) renamedSeries(value []byte) []byte {
 	}
 	if !strings.HasPrefix(def.ID, "series") {
 		def.ID = w.renamedID(def.ID)
+	}
+	for i := range def.Raised {
+		if m := &def.Raised[i].Mark; *m > 0 && !w.marks[*m] {
+			*m = *m>>30<<30 | int64(w.rng.Uint32()>>2) // see dated.Recovery
+			w.marks[*m] = true
+		}
 	}
 	return record.Encode(def)
 }

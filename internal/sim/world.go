@@ -31,6 +31,7 @@ type world struct {
 	pools    []*pool
 	errands  []*errand
 	ids      map[string]string // of pools, as package pool made them and as they are here
+	marks    map[int64]bool    // of recoveries, as they are here
 	versions uint64            // of writes, so far
 	files    uint64            // grant files, so far
 
@@ -56,7 +57,7 @@ type world struct {
 func newWorld(seed uint64, of source) *world {
 	w := &world{seed: seed, threads: new(threads), rng: rand.New(rand.NewPCG(seed, 0x6669726e))}
 	w.setup = of(seed, w.rng)
-	w.ends, w.ids = w.lasts, map[string]string{"founded": "founded"}
+	w.ends, w.ids, w.marks = w.lasts, map[string]string{"founded": "founded"}, map[int64]bool{}
 	newPools(w)
 	w.origin = time.Date(2026, 3, 1, 11, 59, 60-w.rng.IntN(90), w.rng.IntN(1e9), time.UTC)
 	if w.last {

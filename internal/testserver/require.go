@@ -3,6 +3,7 @@ package testserver
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -17,8 +18,9 @@ const (
 
 // These stand in the notes for the servers that a skipped test lacks.
 const (
-	long  = "long"
-	mount = "the right to mount a file system"
+	long     = "long"
+	versions = "a version of PostgreSQL"
+	mount    = "the right to mount a file system"
 )
 
 // Long reports whether long tests and the long forms of others run: FIRN_LONG is set, as make
@@ -36,6 +38,21 @@ func OnlyLong(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	tb.Skipf("make full runs it: %s is not set", envLong)
+}
+
+// FromPostgres ends a test that needs a version of PostgreSQL which the tests do not talk to, so that
+// it is seen: make postgres runs it.
+func FromPostgres(tb testing.TB, major int) {
+	tb.Helper()
+	from, to := asked()
+	for _, version := range []string{from, to} {
+		if n, err := strconv.Atoi(version); err != nil || n < major {
+			if err := note(os.Getenv(envSkips), versions, tb.Name()); err != nil {
+				tb.Fatal(err)
+			}
+			tb.Skipf("make postgres runs it: %s names no PostgreSQL %d or newer", envPostgres, major)
+		}
+	}
 }
 
 // require makes sure that the programs of k are there, or ends the test.
@@ -121,6 +138,9 @@ func Count(path string) (string, error) {
 		} else if n > 1 {
 			fmt.Fprintf(&out, "skipped: %d tests for want of %s\n", n, name)
 		}
+	}
+	if n := len(tests[versions]); n > 0 {
+		fmt.Fprintf(&out, "left to make postgres: %d tests\n", n)
 	}
 	if n := len(tests[long]); n == 1 {
 		out.WriteString("left to make full: 1 test\n")

@@ -118,7 +118,7 @@ func documentState(s *document.Series, at string, heard error) server.State {
 	n := &server.Counter{Reserved: now.Reserved}
 	st := server.State{
 		Kind: config.Document, Store: at, Durable: &now.Durable, Why: now.Why,
-		NeedsStore: true, StoreAway: heard != nil, Err: heard, Counter: n,
+		UnreadyAlone: true, StoreAway: heard != nil, Err: heard, Counter: n,
 	}
 	if now.Err != nil && !passes(now.Err) {
 		st.StoreAway, st.Err = false, now.Err

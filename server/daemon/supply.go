@@ -122,7 +122,8 @@ func (s *supply) state() server.State {
 		return now.state()
 	}
 	d := s.drawing
-	st := server.State{Kind: d.Kind, Store: d.storeText(), NeedsStore: d.Kind == config.Document, Err: err, StartsAt: startOf(err)}
+	st := server.State{Kind: d.Kind, Store: d.storeText(), Err: err, StartsAt: startOf(err)}
+	st.UnreadyAlone = d.Kind == config.Document && !errors.Is(err, errOpening) // a server that starts waits for the first answer
 	if now == nil {
 		st.TroubleSince = s.began
 	}

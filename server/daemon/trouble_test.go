@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -32,5 +33,20 @@ func TestTroubleOfALaterStart(t *testing.T) {
 	s.trouble.Store(&err)
 	if st := s.state(); !st.StartsAt.Equal(early.StartsAt) {
 		t.Errorf("%+v", st)
+	}
+}
+
+// A server that starts is not ready before it has heard of each document. One that failed then is
+// alone with that: the server is ready for the others.
+func TestReadinessWaitsForDocuments(t *testing.T) {
+	t.Parallel()
+	s := newSupply(&outlet{Series: &config.Series{Kind: config.Document}}, slog.New(slog.DiscardHandler))
+	if st := s.state(); st.UnreadyAlone || st.Ready(time.Now()) == nil {
+		t.Errorf("not heard yet: %+v", st)
+	}
+	err := errors.New("nothing listens at the address")
+	s.trouble.Store(&err)
+	if st := s.state(); !st.UnreadyAlone || st.Ready(time.Now()) == nil {
+		t.Errorf("failed: %+v", st)
 	}
 }

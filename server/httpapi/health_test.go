@@ -84,7 +84,7 @@ func TestStoreAway(t *testing.T) {
 func TestReadyButForADocument(t *testing.T) {
 	down := errors.New("connection refused")
 	bad := &server.Source{State: func() server.State {
-		return server.State{Kind: "document", NeedsStore: true, StoreAway: true, Err: down, Counter: &server.Counter{}}
+		return server.State{Kind: "document", UnreadyAlone: true, StoreAway: true, Err: down, Counter: &server.Counter{}}
 	}}
 	document := func(name string) *server.Series {
 		return server.Numbers(name, failing{}, &server.SeriesOptions{Source: bad})

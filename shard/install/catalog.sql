@@ -1,5 +1,5 @@
 -- What a shard's schema consists of, for moves: which relations hold its rows, and a
--- text that is the same on two servers where the schema is.
+-- text that changes when the schema does.
 
 -- The relations that rows are written to, but for the mark of a move. A partitioned
 -- table holds no rows itself, and has statements of its own all the same. Identity
@@ -21,37 +21,43 @@ SET search_path = pg_catalog, pg_temp AS $$
 	ORDER BY c.relname COLLATE "C"
 $$;
 
+-- What a server prints of an expression, or of something with expressions in it. Versions print them
+-- in different ways: where texts of two versions are compared, only whether there is one is kept.
+CREATE OR REPLACE FUNCTION firn.printed(t text, portable boolean) RETURNS text LANGUAGE sql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT CASE WHEN portable AND t IS NOT NULL THEN '(...)' ELSE t END $$;
+
 -- Rights as a text, those of a default too: which of the two it is, a dump does not
--- keep.
-CREATE OR REPLACE FUNCTION firn.rights(acl aclitem[], type "char", owner oid) RETURNS text LANGUAGE sql STABLE
+-- keep. PostgreSQL has MAINTAIN from 17 on.
+CREATE OR REPLACE FUNCTION firn.rights(acl aclitem[], type "char", owner oid, portable boolean) RETURNS text LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('owner %I', pg_get_userbyid(owner)) || coalesce(string_agg(x.line, '' ORDER BY x.line COLLATE "C"), '')
 	FROM (SELECT format(' %s=%s%s', CASE a.grantee WHEN 0 THEN '' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
 			a.privilege_type, CASE WHEN a.is_grantable THEN '*' ELSE '' END) AS line
-		FROM aclexplode(coalesce(acl, acldefault(type, owner))) AS a) AS x
+		FROM aclexplode(coalesce(acl, acldefault(type, owner))) AS a WHERE NOT portable OR a.privilege_type <> 'MAINTAIN') AS x
 $$;
 
 -- A schema's relations, one line for each of their parts.
-CREATE OR REPLACE FUNCTION firn.relation_lines(namespace oid) RETURNS SETOF text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.relation_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 	WITH c AS (SELECT * FROM pg_class WHERE relnamespace = namespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c'))
 	SELECT format('relation %I: kind %s, %s, identity %s, security %s %s, options %s, %s; %s; %s', c.relname, c.relkind, c.relpersistence,
 		c.relreplident, c.relrowsecurity, c.relforcerowsecurity, c.reloptions,
-		CASE c.relkind WHEN 'p' THEN pg_get_partkeydef(c.oid) WHEN 'v' THEN pg_get_viewdef(c.oid) WHEN 'm' THEN pg_get_viewdef(c.oid) END,
-		CASE WHEN c.relispartition THEN pg_get_expr(c.relpartbound, c.oid) END,
-		firn.rights(c.relacl, CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", c.relowner)) FROM c
+		firn.printed(CASE c.relkind WHEN 'p' THEN pg_get_partkeydef(c.oid) WHEN 'v' THEN pg_get_viewdef(c.oid) WHEN 'm' THEN pg_get_viewdef(c.oid) END, portable),
+		firn.printed(CASE WHEN c.relispartition THEN pg_get_expr(c.relpartbound, c.oid) END, portable),
+		firn.rights(c.relacl, CASE c.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", c.relowner, portable)) FROM c
 	UNION ALL
 	-- Columns by name: a dump keeps no order of those that a table inherits.
 	SELECT format('column %I.%I: %s, %s, default %s, %s %s, collation %s, storage %s %s, %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-		CASE WHEN a.attnotnull THEN 'not null' END, pg_get_expr(d.adbin, d.adrelid), a.attidentity, a.attgenerated,
+		CASE WHEN a.attnotnull THEN 'not null' END, firn.printed(pg_get_expr(d.adbin, d.adrelid), portable), a.attidentity, a.attgenerated,
 		CASE WHEN a.attcollation <> 0 THEN a.attcollation::regcollation END, a.attstorage, a.attcompression,
-		CASE WHEN a.attacl IS NOT NULL THEN firn.rights(a.attacl, 'c', c.relowner) END)
+		CASE WHEN a.attacl IS NOT NULL THEN firn.rights(a.attacl, 'c', c.relowner, portable) END)
 	FROM c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 	LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum WHERE c.relkind <> 'S'
 	UNION ALL
 	SELECT format('inherits %I: %s', c.relname, i.inhparent::regclass) FROM c JOIN pg_inherits AS i ON i.inhrelid = c.oid
 	UNION ALL
-	SELECT format('index %s: valid %s, identity %s', pg_get_indexdef(i.indexrelid), i.indisvalid, i.indisreplident)
+	SELECT format('index %s of %I: %s, valid %s, identity %s', i.indexrelid::regclass, c.relname, firn.printed(pg_get_indexdef(i.indexrelid), portable), i.indisvalid, i.indisreplident)
 	FROM c JOIN pg_index AS i ON i.indrelid = c.oid
 	WHERE i.indisvalid OR c.relkind = 'p' -- else it is being built CONCURRENTLY, or that failed; pg_dump leaves it out
 	UNION ALL
@@ -60,54 +66,55 @@ SET search_path = pg_catalog, pg_temp AS $$
 			WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')))
 	FROM c JOIN pg_sequence AS s ON s.seqrelid = c.oid
 	UNION ALL
-	SELECT format('trigger %s: %s', pg_get_triggerdef(t.oid), t.tgenabled)
+	SELECT format('trigger %I on %I: %s, %s', t.tgname, c.relname, firn.printed(pg_get_triggerdef(t.oid), portable), t.tgenabled)
 	FROM c JOIN pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgname NOT IN ('firn_fence', 'firn_receiver', 'firn_receiver_all')
 	UNION ALL
-	SELECT format('rule %s: %s', pg_get_ruledef(r.oid), r.ev_enabled) FROM c JOIN pg_rewrite AS r ON r.ev_class = c.oid AND c.relkind NOT IN ('v', 'm')
+	SELECT format('rule %I on %I: %s, %s', r.rulename, c.relname, firn.printed(pg_get_ruledef(r.oid), portable), r.ev_enabled) FROM c JOIN pg_rewrite AS r ON r.ev_class = c.oid AND c.relkind NOT IN ('v', 'm')
 	UNION ALL
 	SELECT format('policy %I on %I: %s %s for %s using %s check %s', p.polname, c.relname, p.polpermissive, p.polcmd,
-		ARRAY(SELECT CASE r WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(r) END FROM unnest(p.polroles) AS r ORDER BY 1), pg_get_expr(p.polqual, c.oid), pg_get_expr(p.polwithcheck, c.oid))
+		ARRAY(SELECT CASE r WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(r) END FROM unnest(p.polroles) AS r ORDER BY 1), firn.printed(pg_get_expr(p.polqual, c.oid), portable), firn.printed(pg_get_expr(p.polwithcheck, c.oid), portable))
 	FROM c JOIN pg_policy AS p ON p.polrelid = c.oid
 $$;
 
 -- The rest of a schema, one line for each object. Of what gives ids only the name:
 -- it carries what a copy does not have.
-CREATE OR REPLACE FUNCTION firn.other_lines(namespace oid) RETURNS SETOF text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.other_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('schema: %s', firn.rights(n.nspacl, 'n', n.nspowner)) FROM pg_namespace AS n WHERE n.oid = namespace
+	SELECT format('schema: %s', firn.rights(n.nspacl, 'n', n.nspowner, portable)) FROM pg_namespace AS n WHERE n.oid = namespace
 	UNION ALL
 	SELECT format('object %s %s', o.type, o.identity) FROM pg_depend AS d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
 	WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = namespace
 	UNION ALL
 	-- The constraints of NOT NULL are columns' above: older versions have no others.
-	SELECT format('constraint %I on %s%s: %s, valid %s', c.conname, CASE WHEN c.conrelid <> 0 THEN c.conrelid::regclass END, CASE WHEN c.contypid <> 0 THEN c.contypid::regtype END,
-		pg_get_constraintdef(c.oid), c.convalidated)
+	SELECT format('constraint %I on %s%s: %s %s, valid %s', c.conname, CASE WHEN c.conrelid <> 0 THEN c.conrelid::regclass END, CASE WHEN c.contypid <> 0 THEN c.contypid::regtype END,
+		c.contype, firn.printed(pg_get_constraintdef(c.oid), portable), c.convalidated)
 	FROM pg_constraint AS c WHERE c.connamespace = namespace AND c.contype NOT IN ('n', 't')
 	UNION ALL
 	SELECT format('function %s: %s; %s', p.oid::regprocedure, CASE WHEN p.prokind = 'a' THEN (SELECT format('%s %s %s %s', a.aggtransfn, a.aggfinalfn, a.aggtranstype::regtype, a.agginitval)
 			FROM pg_aggregate AS a WHERE a.aggfnoid = p.oid) WHEN NOT EXISTS (SELECT FROM firn.generator AS g JOIN firn.shard AS s ON s.shard = g.shard JOIN pg_namespace AS n ON n.nspname = s.schema
-			WHERE n.oid = namespace AND p.proname IN (g.name, g.name || 's')) THEN pg_get_functiondef(p.oid) END, firn.rights(p.proacl, 'f', p.proowner))
+			WHERE n.oid = namespace AND p.proname IN (g.name, g.name || 's')) THEN firn.printed(pg_get_functiondef(p.oid), portable) END, firn.rights(p.proacl, 'f', p.proowner, portable))
 	FROM pg_proc AS p WHERE p.pronamespace = namespace
 	UNION ALL
 	SELECT format('type %s: %s %s, %s default %s; %s; %s', t.oid::regtype, t.typtype, CASE WHEN t.typbasetype <> 0 THEN format_type(t.typbasetype, t.typtypmod) END,
-		CASE WHEN t.typnotnull THEN 'not null' END, t.typdefault,
-		ARRAY(SELECT e.enumlabel FROM pg_enum AS e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder), firn.rights(t.typacl, 'T', t.typowner))
+		CASE WHEN t.typnotnull THEN 'not null' END, firn.printed(t.typdefault, portable),
+		ARRAY(SELECT e.enumlabel FROM pg_enum AS e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder), firn.rights(t.typacl, 'T', t.typowner, portable))
 	FROM pg_type AS t WHERE t.typnamespace = namespace AND t.typtype IN ('e', 'd', 'r', 'm')
 	UNION ALL
-	SELECT format('statistics %s', pg_get_statisticsobjdef(x.oid)) FROM pg_statistic_ext AS x WHERE x.stxnamespace = namespace
+	SELECT format('statistics %I: %s', x.stxname, firn.printed(pg_get_statisticsobjdef(x.oid), portable)) FROM pg_statistic_ext AS x WHERE x.stxnamespace = namespace
 	UNION ALL
-	SELECT format('default rights of %I on %s: %s', pg_get_userbyid(a.defaclrole), a.defaclobjtype, firn.rights(a.defaclacl, a.defaclobjtype, a.defaclrole))
+	SELECT format('default rights of %I on %s: %s', pg_get_userbyid(a.defaclrole), a.defaclobjtype, firn.rights(a.defaclacl, a.defaclobjtype, a.defaclrole, portable))
 	FROM pg_default_acl AS a WHERE a.defaclnamespace = namespace
 $$;
 
--- All of a schema but its rows, the values of its sequences, and fences. The settings
--- are those that what is printed depends on.
-CREATE OR REPLACE FUNCTION firn.fingerprint(schema name) RETURNS text LANGUAGE sql STABLE
+-- All of a schema but its rows, the values of its sequences, and fences; portable: without what
+-- another version of PostgreSQL prints in another way. The settings are those that what is printed
+-- depends on.
+CREATE OR REPLACE FUNCTION firn.fingerprint(schema name, portable boolean) RETURNS text LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 SET extra_float_digits = 1 SET bytea_output = 'hex' SET xmlbinary = 'base64' SET lc_monetary = 'C' AS $$
 	SELECT string_agg(x.line, E'\n' ORDER BY x.line COLLATE "C")
 	FROM (SELECT oid FROM pg_namespace WHERE nspname = schema) AS n
-	CROSS JOIN LATERAL (SELECT firn.relation_lines(n.oid) AS line UNION ALL SELECT firn.other_lines(n.oid)) AS x
+	CROSS JOIN LATERAL (SELECT firn.relation_lines(n.oid, portable) AS line UNION ALL SELECT firn.other_lines(n.oid, portable)) AS x
 $$;
 
 -- The mark of a schema: a table of that name that is made as firn.make_mark
@@ -132,11 +139,16 @@ SET search_path = pg_catalog, pg_temp AS $$
 		UNION SELECT 'pg_type'::regclass, t.oid FROM pg_type AS t WHERE t.typnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = schema))
 	SELECT DISTINCT o.type || ' ' || o.identity
 	FROM inside AS i JOIN pg_depend AS d ON d.refclassid = i.classid AND d.refobjid = i.objid AND d.deptype IN ('n', 'a')
-		AND d.classid IN ('pg_rewrite'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_trigger'::regclass, 'pg_policy'::regclass)
+		AND d.classid IN ('pg_rewrite'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass, 'pg_trigger'::regclass, 'pg_policy'::regclass, 'pg_type'::regclass)
 	CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
 	CROSS JOIN LATERAL pg_identify_object_as_address(d.classid, d.objid, d.objsubid) AS a
-	WHERE a.object_names[1] <> outside.schema AND a.object_names[1] NOT LIKE 'pg\_t%'
+	-- The names of a type, and of a domain's constraint, do not begin with that of its schema.
+	CROSS JOIN LATERAL (SELECT coalesce(
+		(SELECT n.nspname::text FROM pg_constraint AS c JOIN pg_namespace AS n ON n.oid = c.connamespace WHERE d.classid = 'pg_constraint'::regclass AND c.oid = d.objid),
+		(SELECT n.nspname::text FROM pg_type AS t JOIN pg_namespace AS n ON n.oid = t.typnamespace WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid),
+		a.object_names[1]) AS name) AS has
+	WHERE has.name <> outside.schema AND has.name NOT LIKE 'pg\_t%'
 	ORDER BY 1
 $$;
 
-REVOKE ALL ON FUNCTION firn.relations, firn.rights, firn.relation_lines, firn.other_lines, firn.fingerprint, firn.mark, firn.outside FROM PUBLIC;
+REVOKE ALL ON FUNCTION firn.relations, firn.printed, firn.rights, firn.relation_lines, firn.other_lines, firn.fingerprint, firn.mark, firn.outside FROM PUBLIC;

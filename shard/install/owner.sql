@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS firn.move (
 	source text NOT NULL,               -- where it was when this began
 	target text NOT NULL,
 	loaded boolean NOT NULL,            -- the schema here is the shard, or a copy that the streams keep
+	copied text,                        -- what the schema here was when the copy was made; NULL: none is made yet
 	began  timestamptz NOT NULL DEFAULT now(),
 	surplus text,                       -- which rows the copy here has that the server that serves lacks; NULL: none that are known
 	counted boolean NOT NULL DEFAULT false -- that is so since the copy was let go, when it had all rows
@@ -185,7 +186,7 @@ BEGIN
 			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid
 		WHERE x.shard = s.shard;
 	IF NOT keep THEN
-		UPDATE firn.move AS x SET loaded = false WHERE x.shard = s.shard;
+		UPDATE firn.move AS x SET loaded = false, copied = NULL WHERE x.shard = s.shard;
 	END IF;
 END $$;
 
@@ -219,6 +220,22 @@ BEGIN
 	RETURN NOT done;
 END $$;
 
+-- Keeps what the schema of a shard here is while its copy is made there: false if it is not what the
+-- caller has read before it was dumped. Each server is compared with itself from then on, since
+-- servers of other versions print other texts.
+CREATE OR REPLACE FUNCTION firn.note_copied(shard integer, term bigint, attempt text, before text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s firn.shard := firn.lock_shard(shard, term, attempt);
+BEGIN
+	PERFORM firn.check_here(s);
+	IF before IS DISTINCT FROM firn.fingerprint(s.schema, false) THEN
+		RETURN false;
+	END IF;
+	UPDATE firn.move AS x SET copied = before WHERE x.shard = s.shard;
+	RETURN FOUND;
+END $$;
+
 -- Makes the schema that was just made here that of the shard: its generators, which
 -- give nothing yet, and fences, which do not hold up replication.
 CREATE OR REPLACE FUNCTION firn.end_load(shard integer, term bigint, attempt text, VARIADIC names name[]) RETURNS void LANGUAGE plpgsql
@@ -228,7 +245,7 @@ DECLARE
 BEGIN
 	PERFORM firn.create_shard(shard, s.schema, VARIADIC names);
 	PERFORM firn.raise_fence(shard, s.schema), firn.guard_tables(shard, s.schema);
-	UPDATE firn.move AS x SET loaded = true WHERE x.shard = end_load.shard;
+	UPDATE firn.move AS x SET loaded = true, copied = firn.fingerprint(s.schema, false) WHERE x.shard = end_load.shard;
 END $$;
 
 -- What a fence does: nobody writes to a table of a shard that is not open here. It
@@ -323,6 +340,22 @@ BEGIN
 EXCEPTION WHEN insufficient_privilege THEN NULL;
 END $$;
 
+-- Waits until no autovacuum has a lock on a shard's relations, and keeps it from taking one in this
+-- transaction. It gives way to who has waited for deadlock_timeout, a second where nobody may shorten
+-- that: longer than programs are kept waiting. They read and write meanwhile.
+CREATE OR REPLACE FUNCTION firn.hold_off_autovacuum(shard integer) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	relations text := (SELECT string_agg(format('ONLY %s', x.relation), ', ' ORDER BY x.relation::oid)
+		FROM firn.shard AS s CROSS JOIN LATERAL firn.relations(s.schema) AS x WHERE s.shard = hold_off_autovacuum.shard);
+BEGIN
+	PERFORM firn.shorten_deadlock_timeout();
+	PERFORM set_config('lock_timeout', (100 + 2000 * extract(epoch FROM current_setting('deadlock_timeout')::interval))::integer::text, true);
+	IF relations IS NOT NULL THEN
+		EXECUTE format('LOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE', relations);
+	END IF;
+END $$;
+
 -- Waits until nobody has written to a shard's relations in a transaction that is still
 -- open, and keeps all from doing so. The lock that nobody but cleaning and changes of
 -- tables waits for is taken on a target, where replication writes.
@@ -338,7 +371,7 @@ BEGIN
 		EXECUTE format('LOCK TABLE %s IN %s MODE', relations, CASE s.state WHEN 'open' THEN 'SHARE ROW EXCLUSIVE' ELSE 'SHARE UPDATE EXCLUSIVE' END);
 	END IF;
 	IF s.state = 'moved' THEN
-		PERFORM firn.check_followed(s);
+		PERFORM firn.check_followed(s), firn.check_schema(s);
 	END IF;
 	IF s.state = 'open' THEN
 		FOR q IN SELECT x.sequence FROM firn.sequences(s.schema) AS x LOOP
@@ -399,9 +432,9 @@ $$;
 
 -- Lets a shard go, after firn.lock_tables in the same transaction. Its commit is the instant
 -- from which the shard is not here, and at which it can be only at moved_to. Returns a
--- state that no generator here ever passed. Fingerprint is that of the copy there, and
--- consumers are publications of others whose readers know of the move.
-CREATE OR REPLACE FUNCTION firn.let_go(shard integer, term bigint, attempt text, moved_to text, fingerprint text, consumers text[]) RETURNS bigint LANGUAGE plpgsql
+-- state that no generator here ever passed. Consumers are publications of others whose
+-- readers know of the move.
+CREATE OR REPLACE FUNCTION firn.let_go(shard integer, term bigint, attempt text, moved_to text, consumers text[]) RETURNS bigint LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard := firn.lock_shard(shard, term, attempt);
@@ -418,7 +451,7 @@ BEGIN
 	IF NOT FOUND OR moved_to NOT IN (m.source, m.target) OR moved_to = (SELECT v.name FROM firn.server AS v) THEN
 		RAISE EXCEPTION 'firn: shard % is not on its way to %', shard, moved_to USING ERRCODE = 'ID007';
 	END IF;
-	PERFORM firn.compare_schemas(s, moved_to, fingerprint);
+	PERFORM firn.check_schema(s);
 	IF firn.published(s.schema, firn.publication_of(m)) IS DISTINCT FROM ARRAY(SELECT x FROM firn.replicated(s.schema) AS x ORDER BY x::oid) THEN
 		RAISE EXCEPTION 'firn: not all tables of the schema % are replicated to %, or others besides', s.schema, moved_to USING ERRCODE = 'ID008',
 			HINT = format('it was changed since the copy began: firn shard abort %s, and move it again', shard);
@@ -435,18 +468,19 @@ BEGIN
 	RETURN f;
 END $$;
 
--- Refuses a shard whose schema is another than that of its copy.
-CREATE OR REPLACE FUNCTION firn.compare_schemas(s firn.shard, moved_to text, there text) RETURNS void LANGUAGE plpgsql
+-- Refuses a shard whose schema here was changed since its copy was made.
+CREATE OR REPLACE FUNCTION firn.check_schema(s firn.shard) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	here text := firn.fingerprint(s.schema);
+	was text := (SELECT m.copied FROM firn.move AS m WHERE m.shard = s.shard);
+	is_now text := firn.fingerprint(s.schema, false);
 BEGIN
-	IF here IS DISTINCT FROM there THEN
-		RAISE EXCEPTION 'firn: the schema % is not what its copy on % is', s.schema, moved_to USING ERRCODE = 'ID008',
+	IF was IS DISTINCT FROM is_now THEN
+		RAISE EXCEPTION 'firn: the schema % was changed since the copy was made', s.schema USING ERRCODE = 'ID008',
 			DETAIL = left((SELECT string_agg(x, E'\n') FROM (
-				(SELECT 'here: ' || x FROM unnest(string_to_array(here, E'\n') || NULL) AS x EXCEPT SELECT 'here: ' || x FROM unnest(string_to_array(there, E'\n')) AS x)
-				UNION ALL (SELECT 'there: ' || x FROM unnest(string_to_array(there, E'\n') || NULL) AS x EXCEPT SELECT 'there: ' || x FROM unnest(string_to_array(here, E'\n')) AS x)) AS y (x)), 2000),
-			HINT = format('it was changed since the copy began: firn shard abort %s, and move it again', s.shard);
+				(SELECT 'now: ' || x FROM unnest(string_to_array(is_now, E'\n') || NULL) AS x EXCEPT SELECT 'now: ' || x FROM unnest(string_to_array(was, E'\n')) AS x)
+				UNION ALL (SELECT 'before: ' || x FROM unnest(string_to_array(was, E'\n') || NULL) AS x EXCEPT SELECT 'before: ' || x FROM unnest(string_to_array(is_now, E'\n')) AS x)) AS y (x)), 2000),
+			HINT = format('firn shard abort %s, and move it again', s.shard);
 	END IF;
 END $$;
 

@@ -57,6 +57,11 @@ var stepRules = []rule{
 	{"load what is in no move", "b", "DELETE FROM firn.move WHERE shard = 1", "firn.begin_load({1})", "ID007"},
 	{"load what is there", "b", "UPDATE firn.move SET loaded = false WHERE shard = 1", "firn.begin_load({1})", "42P06"},
 	{"load again", "b", "", "firn.begin_load({1})", "f"},
+	{"note what was copied", "a", "UPDATE firn.move SET copied = NULL WHERE shard = 1; SELECT firn.note_copied({1}, firn.fingerprint('insta1', false))", "SELECT copied = firn.fingerprint('insta1', false) FROM firn.move WHERE shard = 1", "t"},
+	{"note what was changed since", "a", "", "firn.note_copied({1}, 'another')", "f"},
+	{"note what is in no move", "a", "DELETE FROM firn.move WHERE shard = 1", "firn.note_copied({1}, firn.fingerprint('insta1', false))", "f"},
+	{"note on a copy", "a", onCopy, "firn.note_copied({1}, firn.fingerprint('insta1', false))", "ID003"},
+	{"a copy that is given up is none", "b", "SELECT firn.claim(1, 'insta1', 99, 'me', '{b1}', 'a', 'b', false)", "SELECT loaded OR copied IS NOT NULL FROM firn.move WHERE shard = 1", "f"},
 	{"a loaded schema is fenced", "b", "", unfenced, "0"},
 	{"a loaded schema is guarded", "b", "", unguarded, "0"},
 
@@ -84,20 +89,24 @@ var stepRules = []rule{
 	{"lock a copy that was not loaded", "b", follows + "UPDATE firn.move SET loaded = false WHERE shard = 1", "firn.lock_tables({1})", "ID008"},
 	{"lock a copy whose subscription is off", "b", follows + "ALTER SUBSCRIPTION firn_move_{b1} DISABLE", "firn.lock_tables({1})", "ID008"},
 	{"lock a copy of which a table is being copied", "b", follows + "UPDATE pg_subscription_rel SET srsubstate = 'd' WHERE srrelid = 'insta1.users'::regclass", "firn.lock_tables({1})", "ID008"},
-	{"lock a copy with a table that nobody fills", "b", follows + "CREATE TABLE insta1.more (id bigint PRIMARY KEY); SELECT firn.guard_tables(1, 'insta1')", "firn.lock_tables({1})", "ID008"},
+	{"lock a copy with a table that nobody fills", "b", follows + "CREATE TABLE insta1.more (id bigint PRIMARY KEY); SELECT firn.guard_tables(1, 'insta1'); UPDATE firn.move SET copied = firn.fingerprint('insta1', false) WHERE shard = 1", "firn.lock_tables({1})", "ID008"},
+	{"lock a copy of another schema", "b", follows + "ALTER TABLE insta1.users ADD COLUMN nick text", "firn.lock_tables({1})", "ID008"},
 	{"lock a copy that would take what is another's", "b", follows + "ALTER TABLE insta1.users DISABLE TRIGGER firn_receiver_all", "firn.lock_tables({1})", "ID008"},
 	{"lock what is on a copy", "b", follows + onCopy, "firn.lock_tables({1})", "ID008"},
+	{"autovacuum waits", "a", "SELECT firn.hold_off_autovacuum(1)", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareUpdateExclusiveLock' AND relation IN (SELECT relation FROM firn.relations('insta1'))", "4"},
+	{"who waits for autovacuum waits longer than it may", "a", "SET LOCAL lock_timeout = 30; SELECT firn.hold_off_autovacuum(1)", "SELECT setting::integer > 2 * (SELECT setting::integer FROM pg_settings WHERE name = 'deadlock_timeout') FROM pg_settings WHERE name = 'lock_timeout'", "t"},
 	{"writers wait", "a", "SELECT firn.lock_tables({1})", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareRowExclusiveLock' AND relation IN (SELECT relation FROM firn.relations('insta1'))", "4"},
 	{"who draws from a sequence waits", "a", "SELECT firn.lock_tables({1})", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareRowExclusiveLock' AND relation = 'insta1.users_number_seq'::regclass", "1"},
 
 	{"let go", "a", "", letGoOf1 + " > 0", "t"},
-	{"let go again", "a", "SELECT " + letGoOf1, "firn.let_go({1}, 'b', '', '{}') = (SELECT floor FROM insta1.firn_mark WHERE term = {t1})", "t"},
+	{"let go again", "a", "SELECT " + letGoOf1, letGoOf1 + " = (SELECT floor FROM insta1.firn_mark WHERE term = {t1})", "t"},
 	{"let go what is closed", "a", "UPDATE firn.shard SET state = 'closed' WHERE shard = 1", letGoOf1, "ID001"},
 	{"let go on a copy", "a", onCopy, letGoOf1, "ID003"},
-	{"let go to a server that is not of the move", "a", "", "firn.let_go({1}, 'c', firn.fingerprint('insta1'), '{}')", "ID007"},
-	{"let go to itself", "a", "", "firn.let_go({1}, 'a', firn.fingerprint('insta1'), '{}')", "ID007"},
+	{"let go to a server that is not of the move", "a", "", "firn.let_go({1}, 'c', '{}')", "ID007"},
+	{"let go to itself", "a", "", "firn.let_go({1}, 'a', '{}')", "ID007"},
 	{"let go what is in no move", "a", "DELETE FROM firn.move WHERE shard = 1", letGoOf1, "ID007"},
-	{"let go of another schema", "a", "", "firn.let_go({1}, 'b', 'another', '{}')", "ID008"},
+	{"let go of another schema", "a", "ALTER TABLE insta1.users ADD COLUMN nick text", letGoOf1, "ID008"},
+	{"let go of what was not copied", "a", "UPDATE firn.move SET copied = NULL WHERE shard = 1", letGoOf1, "ID008"},
 	{"let go with a table that is not replicated", "a", "ALTER PUBLICATION firn_move_{b1} DROP TABLE insta1.users", letGoOf1, "ID008"},
 	{"let go with a publication of somebody", "a", "CREATE PUBLICATION mine FOR TABLE insta1.users", letGoOf1, "2BP01"},
 	{"what was let go is fenced", "a", "SELECT " + letGoOf1, unfenced, "0"},
@@ -110,7 +119,7 @@ var stepRules = []rule{
 }
 
 const (
-	letGoOf1  = "firn.let_go({1}, 'b', firn.fingerprint('insta1'), '{}')"
+	letGoOf1  = "firn.let_go({1}, 'b', '{}')"
 	unfenced  = "SELECT count(*) FROM firn.relations('insta1') AS r WHERE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = r.relation AND tgname = 'firn_fence' AND tgenabled = 'O' AND tgtype & 60 = 60)"
 	unguarded = "SELECT count(*) FROM firn.replicated('insta1') AS r WHERE NOT firn.is_guarded(r)"
 )

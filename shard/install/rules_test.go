@@ -79,7 +79,7 @@ func stages(t *testing.T) map[string]site {
 			begin(t, a, b, n)
 		}
 	}
-	a.must(t, "SELECT firn.let_go(2, 3, 'k2', 'b', firn.fingerprint('insta2'), '{}')")
+	a.must(t, "SELECT firn.let_go(2, 3, 'k2', 'b', '{}')")
 	b.must(t, "INSERT INTO insta2.firn_mark VALUES (3, 'k2', 'b', 7, '{}'); SELECT firn.take(2, 3, 'k2')")
 	for name, s := range all {
 		other := all[map[string]string{"a": "b", "b": "a"}[name]].Config()
@@ -98,6 +98,7 @@ func begin(t *testing.T, a, b site, n int) {
 	a.must(t, fmt.Sprintf("SELECT firn.begin_move(%s, '%s', 'b', true), firn.publish('%[2]s')", word, batch))
 	b.must(t, fmt.Sprintf("SELECT firn.claim(%[1]d, 'insta%[1]d', 3, 'k%[1]d', '%[2]s', 'a', 'b', true), firn.begin_load(%[3]s); CREATE SCHEMA insta%[1]d; "+tables+
 		"SELECT firn.make_mark('insta%[1]d'); SELECT firn.end_load(%[3]s, 'next_id'); SELECT firn.publish('%[2]s'), firn.empty_publication('%[2]s')", n, batch, word))
+	a.must(t, fmt.Sprintf("SELECT firn.note_copied(%s, firn.fingerprint('insta%d', false))", word, n))
 }
 
 func logical(tb testing.TB, _ ...string) *testserver.Server {

@@ -22,20 +22,20 @@ type account struct {
 	serves         map[int64]bool // by shard: whether it is open here
 	back           map[int64]bool // those whose last mover was a revert, as far as is known here
 	loaded         map[int64]bool
-	schema         map[int64]string // by shard: what its schema is here
-	open           []string         // tables of copies that programs can write to, because their fences are out of use
-	stream         string           // what it sends
-	slot           string           // of that: "", "lost", "idle" or "used"
-	unapplied      int64            // of the slot
-	reader         string           // of that slot: the address of who reads it
-	known, ready   int64            // tables of what it receives
-	apart          bool             // its subscription is not connected to what it reads
-	surplus        map[int64]bool   // by shard: whether its copy has rows that the server that serves lacks
-	rows           int64            // of its copies, and of what it makes of them now
+	changed        map[int64]bool // by shard: whether its schema was changed here since the copy was made
+	open           []string       // tables of copies that programs can write to, because their fences are out of use
+	stream         string         // what it sends
+	slot           string         // of that: "", "lost", "idle" or "used"
+	unapplied      int64          // of the slot
+	reader         string         // of that slot: the address of who reads it
+	known, ready   int64          // tables of what it receives
+	apart          bool           // its subscription is not connected to what it reads
+	surplus        map[int64]bool // by shard: whether its copy has rows that the server that serves lacks
+	rows           int64          // of its copies, and of what it makes of them now
 }
 
 const movesSQL = `
-SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, CASE WHEN m.loaded THEN coalesce(md5(firn.fingerprint(s.schema)), '') ELSE '' END,
+SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, m.loaded AND m.copied IS NOT NULL AND m.copied IS DISTINCT FROM firn.fingerprint(s.schema, false),
 	ARRAY(SELECT r.relation::text FROM firn.relations(s.schema) AS r WHERE m.loaded AND s.state = 'moved'
 		AND NOT EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = r.relation AND t.tgname = 'firn_fence' AND t.tgenabled <> 'D')),
 	s.state = 'open' AND firn.is_here(s), coalesce(CASE WHEN s.state = 'moved' THEN firn.given_to(s) = m.source ELSE (s.attempt LIKE '%+') = (m.source = (SELECT v.name FROM firn.server AS v)) END, false), firn.publication_of(m)::text,
@@ -120,19 +120,18 @@ func accountsOf(ctx context.Context, c *pgx.Conn) (map[string]*account, error) {
 	}
 	var batch string
 	var n, tuples int64
-	var loaded, serves, back, surplus bool
-	var schema string
+	var loaded, changed, serves, back, surplus bool
 	var open []string
 	var one account
-	_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &schema, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.reader, &one.apart, &surplus, &one.known, &one.ready, &tuples}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &changed, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.reader, &one.apart, &surplus, &one.known, &one.ready, &tuples}, func() error {
 		w := said[batch]
 		if w == nil {
 			first := one
-			first.serves, first.back, first.loaded, first.surplus, first.schema = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]string)
+			first.serves, first.back, first.loaded, first.surplus, first.changed = make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]bool), make(map[int64]bool)
 			w = &first
 			said[batch] = w
 		}
-		w.serves[n], w.back[n], w.loaded[n], w.surplus[n], w.schema[n] = serves, back, loaded, surplus, schema
+		w.serves[n], w.back[n], w.loaded[n], w.surplus[n], w.changed[n] = serves, back, loaded, surplus, changed
 		w.open = append(w.open, open...)
 		w.rows += tuples
 		return nil
@@ -234,13 +233,13 @@ func (f Move) problem(a, b, from, to *account, parted []int64) string {
 }
 
 // partedOf are the shards of a move that no cutover takes, in neither direction: their schema was
-// changed on the server that serves them, or the way back of those that have moved is gone.
+// changed on one of the servers, or the way back of those that have moved is gone.
 func partedOf(f Move, a, b *account) (all []int64) {
 	wayBack := a.slot != "" && a.slot != "lost" && b.slot != "" && b.slot != "lost"
 	for _, n := range f.Shards {
 		switch {
 		case !a.knows(n) || !b.knows(n), slices.Contains(f.Waiting, n): // what is let go opens by what it was then
-		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), a.loaded[n] && b.loaded[n] && a.schema[n] != b.schema[n]:
+		case slices.Contains(f.Moved, n) && (!a.loaded[n] || !wayBack), a.loaded[n] && b.loaded[n] && (a.changed[n] || b.changed[n]):
 			all = append(all, n)
 		}
 	}

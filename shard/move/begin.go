@@ -56,7 +56,11 @@ func (m *Mover) guard(ctx context.Context, some []pairOf) error {
 		if a.batch == "" {
 			continue
 		}
-		sql := limits(m.source.try, cutTime) + fmt.Sprintf("SELECT firn.guard(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
+		l, err := loadOf(ctx, m.source.conn, a.schema)
+		if err != nil {
+			return m.source.fault(err)
+		}
+		sql := holdOff(p.shard) + limits(m.source.try, l.working()) + fmt.Sprintf("SELECT firn.guard(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
 		begun := time.Now()
 		for wait := firstWait; ; wait = min(2*wait, lastWait) {
 			err := m.source.call(ctx, sql)

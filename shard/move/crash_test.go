@@ -39,7 +39,7 @@ func TestRestarted(t *testing.T) {
 		a, b    hook
 		reverts bool
 	}{
-		{"the source is restarted with the copy there", hook{before: once(`firn\.empty_publication|firn\.compare_schemas`, kill(source))}, hook{}, false},
+		{"the source is restarted with the copy there", hook{before: once(`firn\.empty_publication|firn\.check_schema`, kill(source))}, hook{}, false},
 		{"the target is restarted", hook{}, hook{after: once(`firn\.lock_tables`, kill(target))}, true},
 		{"the source is restarted as it lets go", hook{after: once(`firn\.let_go`, kill(source))}, hook{}, false},
 		{"the target is restarted as it takes", hook{}, hook{before: once(`firn\.take\([^)]*\); COMMIT`, kill(target))}, true},

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	lockTime  = 30 * time.Millisecond // how long writers, or who else locks, are kept waiting
+	lockTime  = 30 * time.Millisecond // how long writers, or who else locks, are kept waiting by others that have a lock
 	leastTime = 5 * time.Millisecond  // and for what can as well be left
-	cutTime   = 2 * time.Second       // and by what follows, when nobody else can be in the way
+	cutTime   = 2 * time.Second       // how long what follows may take, when nobody else can be in the way
 	markPause = 2 * time.Millisecond  // between two looks for the mark
 	firstWait = 50 * time.Millisecond // after a try that failed; then longer and longer,
 	lastWait  = time.Second           // up to that
@@ -26,9 +26,13 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	from, _ := m.ends(g)
 	m.say(Progress{Phase: Cutting})
 	// Both again when nobody writes, by sessions that then know their way.
-	there, err := m.compareSchemas(ctx, g, p)
-	if err != nil {
+	if err := m.checkSchemas(ctx, g, p); err != nil {
 		return err
+	}
+	a, _ := p.sides(g)
+	l, err := loadOf(ctx, from.conn, a.schema)
+	if err != nil {
+		return from.fault(err)
 	}
 	c := newCounting(m, g, p)
 	defer c.close()
@@ -39,10 +43,12 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		reason, err := m.quiet(ctx, g, p)
 		if err == nil && reason == nil {
-			err = m.cutOnce(ctx, g, p, there, c)
+			err = m.cutOnce(ctx, g, p, l, c)
 			switch sqlstate(err) {
-			case "55P03", "57014", "40P01": // a lock, or the time, or a deadlock: somebody was faster
-				reason, err = &BusyError{p.shard, 0, "a table was in use at each try"}, nil
+			case "55P03", "40P01": // a lock, or a deadlock: somebody was faster
+				reason, err = m.inUse(ctx, g, p)
+			case "57014":
+				reason, err = &BusyError{p.shard, 0, fmt.Sprintf("to lock %d tables and sequences took longer than %s at each try", l.objects, from.try+l.locking())}, nil
 			}
 		}
 		if err != nil || reason == nil {
@@ -60,23 +66,20 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 	}
 }
 
-// compareSchemas refuses a shard whose schema is another than that of its copy, and returns the
-// fingerprint of the copy.
-func (m *Mover) compareSchemas(ctx context.Context, g goal, p pairOf) (string, error) {
+// inUse says who has a lock on a table of a shard, after a try that failed for that.
+func (m *Mover) inUse(ctx context.Context, g goal, p pairOf) (reason, err error) {
 	from, to := m.ends(g)
 	a, _ := p.sides(g)
-	var there *string
-	if err := to.conn.QueryRow(ctx, "SELECT firn.fingerprint($1)", a.schema).Scan(&there); err != nil {
-		return "", to.fault(err)
+	for _, e := range []*end{from, to} {
+		found, err := holders(ctx, e.conn, a.schema, 0)
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		if len(found) > 0 {
+			return &BusyError{p.shard, 0, fmt.Sprintf("a table was in use at each try, on %s by %s", e.Name, found[0])}, nil
+		}
 	}
-	if there == nil {
-		return "", &StuckError{p.shard, "its copy is not there any more", giveUp([]pairOf{p})}
-	}
-	err := from.call(ctx, "SELECT firn.compare_schemas(s, $2, $3) FROM firn.shard AS s WHERE s.shard = $1", p.shard, to.Name, *there)
-	if sqlstate(err) == "ID008" {
-		err = &PartedError{p.shard, err}
-	}
-	return *there, err
+	return &BusyError{p.shard, 0, "a table was in use at each try"}, nil
 }
 
 // A BusyError says that no moment came in which a shard could change over.
@@ -130,7 +133,7 @@ func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error)
 }
 
 // cutOnce tries once.
-func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *counting) error {
+func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counting) error {
 	from, to := m.ends(g)
 	a, _ := p.sides(g)
 	// Held from here on, so that nothing on the other server is in the way of the opening.
@@ -140,13 +143,14 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *
 	}
 	defer other.Rollback(context.WithoutCancel(ctx))
 	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
-	if _, err := other.Exec(ctx, limits(lockTime, cutTime)+"SELECT firn.lock_tables"+call+", firn.take"+call); err != nil {
-		return to.fault(err)
+	held := fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (idleTime + cleanTime + l.locking() + l.working()).Milliseconds())
+	if _, err := other.Exec(ctx, held+holdOff(p.shard)+limits(lockTime, l.working())+"SELECT firn.lock_tables"+call+", firn.take"+call); err != nil {
+		return parted(p.shard, to.fault(err))
 	}
-	begun := time.Now()
-	if err := from.letGo(ctx, p.shard, a, to.Name, there, m.options.Consumers); err != nil {
+	begun, err := from.letGo(ctx, p.shard, a, to.Name, l, m.options.Consumers)
+	if err != nil {
 		m.cancelCutover(ctx, from, p.shard, a)
-		return err
+		return parted(p.shard, err)
 	}
 	// From here on the shard is nowhere: who is told to stop finishes this first.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
@@ -164,24 +168,24 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, there string, c *
 	return m.count(ctx, c, Moved{Shard: p.shard, Pause: time.Since(begun)})
 }
 
-// limits are how long a lock and a statement may take, in this transaction.
-func limits(lock, statement time.Duration) string {
-	return fmt.Sprintf("SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = %d; ", lock.Milliseconds(), statement.Milliseconds())
-}
-
-// letGo has a server let a shard go, in one message.
-func (e *end) letGo(ctx context.Context, n int64, c copyOf, to, there string, consumers []string) error {
+// letGo has a server let a shard go, and returns when it began to keep programs waiting: what does
+// so is one message.
+func (e *end) letGo(ctx context.Context, n int64, c copyOf, to string, l load, consumers []string) (begun time.Time, err error) {
 	quoted := make([]string, len(consumers))
 	for i, name := range consumers {
 		quoted[i] = literal(name)
 	}
-	_, err := e.conn.Exec(ctx, "BEGIN; "+limits(e.try, e.try)+
-		fmt.Sprintf("SELECT firn.lock_tables(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, cutTime)+
-		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), literal(there), strings.Join(quoted, ", ")))
+	_, err = e.conn.Exec(ctx, "BEGIN; "+holdOff(n))
+	if err == nil {
+		begun = time.Now()
+		_, err = e.conn.Exec(ctx, limits(e.try, e.try+l.locking())+
+			fmt.Sprintf("SELECT firn.lock_tables(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, l.working())+
+			fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), strings.Join(quoted, ", ")))
+	}
 	if err != nil && !e.conn.IsClosed() {
 		e.conn.Exec(ctx, "ROLLBACK")
 	}
-	return e.fault(err)
+	return begun, e.fault(err)
 }
 
 // cancelCutover lets a shard serve again after a try that failed; without an answer whoever comes

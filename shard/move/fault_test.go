@@ -110,7 +110,7 @@ func TestHeld(t *testing.T) {
 	hold()
 	held(a.Server) // the slot waits for it
 	mustExec(t, holder, "COMMIT")
-	held(at(a, "before", `firn\.compare_schemas`, hold))
+	held(at(a, "before", `firn\.check_schema`, hold))
 	a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
 	// Who comes between the look and the lock.
 	mustExec(t, holder, "COMMIT")

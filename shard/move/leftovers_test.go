@@ -163,8 +163,8 @@ func TestMoveOf(t *testing.T) {
 		{account{serves: map[int64]bool{1: false, 2: true}}, account{serves: map[int64]bool{1: false, 2: false}, known: 2, ready: 2}, Between, ""},
 		{account{serves: map[int64]bool{1: false, 2: true}, slot: "used"}, account{serves: map[int64]bool{1: true, 2: false}, slot: "used", known: 2, ready: 2}, Ready, ""},
 		{account{serves: map[int64]bool{1: false}, slot: "used"}, account{serves: map[int64]bool{1: true}, slot: "used"}, Arrived, ""},
-		{account{serves: map[int64]bool{1: false}, slot: "used", schema: map[int64]string{1: "x"}}, account{serves: map[int64]bool{1: true}, slot: "used", schema: map[int64]string{1: "y"}}, Arrived, "the two copies of shard 1 are not alike any more"},
-		{account{serves: map[int64]bool{1: true}, slot: "used", schema: map[int64]string{1: "x"}}, account{serves: map[int64]bool{1: false}, slot: "used", known: 2, ready: 2, schema: map[int64]string{1: "y"}}, Ready, "the two copies of shard 1 are not alike any more"},
+		{account{serves: map[int64]bool{1: false}, slot: "used", changed: map[int64]bool{1: true}}, account{serves: map[int64]bool{1: true}, slot: "used"}, Arrived, "the two copies of shard 1 are not alike any more"},
+		{account{serves: map[int64]bool{1: true}, slot: "used"}, account{serves: map[int64]bool{1: false}, slot: "used", known: 2, ready: 2, changed: map[int64]bool{1: true}}, Ready, "the two copies of shard 1 are not alike any more"},
 		// Of shard 1 the server that has it has ended the move, and the other one not yet.
 		{account{serves: map[int64]bool{1: false, 2: false}, slot: "used"}, account{serves: map[int64]bool{2: true}, slot: "used"}, Arrived, ""},
 		{account{serves: map[int64]bool{2: true}}, account{serves: map[int64]bool{1: false, 2: false}, known: 2, ready: 2}, Ready, ""},

@@ -28,16 +28,23 @@ func (m *Mover) load(ctx context.Context, some []pairOf) error {
 	}
 	defer c.Close(context.WithoutCancel(ctx))
 	for _, p := range some {
-		if err := m.inWay(ctx, c, p, m.loadOne(ctx, program, c, p)); err != nil {
+		err := errChanged
+		for tries := 0; errors.Is(err, errChanged) && tries < staleTries; tries++ {
+			err = m.loadOne(ctx, program, c, p)
+		}
+		if err := m.inWay(ctx, c, p, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+var errChanged = errors.New("the schema was changed while it was dumped")
+
 func (m *Mover) loadOne(ctx context.Context, program string, c *pgx.Conn, p pairOf) error {
 	var names []string
-	if err := m.source.conn.QueryRow(ctx, "SELECT array_agg(name::text ORDER BY name) FROM firn.generator WHERE shard = $1", p.shard).Scan(&names); err != nil {
+	var before string
+	if err := m.source.conn.QueryRow(ctx, "SELECT array_agg(name::text ORDER BY name), firn.fingerprint($2, false) FROM firn.generator WHERE shard = $1", p.shard, p.source.schema).Scan(&names, &before); err != nil {
 		return m.source.fault(err)
 	}
 	dump, err := m.dump(ctx, program, p.source.schema)
@@ -57,8 +64,27 @@ func (m *Mover) loadOne(ctx context.Context, program string, c *pgx.Conn, p pair
 		if err == nil {
 			_, err = tx.Exec(ctx, "SELECT firn.end_load($1, $2, $3, VARIADIC $4::name[])", p.shard, p.target.term, p.target.attempt, names)
 		}
-		return err
+		if err == nil {
+			err = m.unlike(ctx, tx, p)
+		}
+		if err != nil {
+			return err
+		}
+		return m.noteCopied(ctx, p, before)
 	}))
+}
+
+// noteCopied has the source keep what its schema is, before the target commits its copy.
+func (m *Mover) noteCopied(ctx context.Context, p pairOf, before string) error {
+	var noted bool
+	err := m.source.conn.QueryRow(ctx, "SELECT firn.note_copied($1, $2, $3, $4)", p.shard, p.source.term, p.source.attempt, before).Scan(&noted)
+	if err != nil {
+		return m.source.fault(err)
+	}
+	if !noted {
+		return errChanged
+	}
+	return nil
 }
 
 // dump is the SQL of a schema without rows.
@@ -106,7 +132,7 @@ var ErrNoDump = errors.New("pg_dump is not here in the version of the source, or
 var places = []string{"/usr/lib/postgresql/*/bin/pg_dump", "/usr/pgsql-*/bin/pg_dump", "/opt/homebrew/opt/postgresql@*/bin/pg_dump"}
 
 // dumper finds the oldest pg_dump that is not older than the server: what a newer one
-// writes, older servers may not understand.
+// writes, other servers may not understand. (That of 18 gives columns of 17.12 an option that 18 refuses.)
 func dumper(ctx context.Context, e *end) (string, error) {
 	if err := e.connect(ctx); err != nil {
 		return "", err
@@ -115,7 +141,12 @@ func dumper(ctx context.Context, e *end) (string, error) {
 	if err := e.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::integer").Scan(&version); err != nil {
 		return "", e.fault(err)
 	}
-	candidates := []string{"pg_dump"}
+	var candidates []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if found, err := exec.LookPath(filepath.Join(dir, "pg_dump")); err == nil {
+			candidates = append(candidates, found)
+		}
+	}
 	for _, place := range places {
 		found, err := filepath.Glob(place)
 		if err != nil {

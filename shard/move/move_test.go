@@ -129,6 +129,9 @@ func TestThereAndBack(t *testing.T) {
 	if got := b.rows(t, 1); got != want {
 		t.Error("the rows are not what they were")
 	}
+	if got := b.one(t, "SELECT string_agg(relname || ' ' || reltuples, ', ' ORDER BY relname) FROM pg_class WHERE relnamespace = 'insta1'::regnamespace AND relkind = 'r' AND relname <> 'firn_mark'"); got != "events_1 135, events_2 165, users 500" {
+		t.Errorf("the statistics say %s", got)
+	}
 	last := number(b, 501)
 	refusedOn(t, a, "ID002", insert)
 	refusedOn(t, a, "ID002", "INSERT INTO insta1.events_2 VALUES (1, 100)")

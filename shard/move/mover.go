@@ -202,7 +202,7 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 	if !m.verified[p.shard] {
 		m.say(Progress{Phase: Verifying})
 		// Rows of a table that was changed cannot be compared.
-		if _, err := m.compareSchemas(ctx, g, p); err != nil {
+		if err := m.checkSchemas(ctx, g, p); err != nil {
 			return m.noWayBack(g, p.shard, err)
 		}
 		_, b := p.sides(g)
@@ -214,9 +214,30 @@ func (m *Mover) verifyAndCut(ctx context.Context, g goal, p pairOf) error {
 		if err := m.compared(ctx, from, to, p.shard, err); err != nil {
 			return m.noWayBack(g, p.shard, fmt.Errorf("shard %d, of which %s is the source and %s the target: %w", p.shard, from.Name, to.Name, err))
 		}
+		if !g.back {
+			if err := m.analyze(ctx, p); err != nil {
+				return err
+			}
+		}
 		m.verified[p.shard] = true
 	}
 	return m.noWayBack(g, p.shard, m.cut(ctx, g, p))
+}
+
+// analyze gathers statistics of a copy before programs use it: a server plans badly without. What
+// autovacuum works on is left to it, and a table that cannot be analyzed, as where a function of an
+// index fails, moves all the same.
+func (m *Mover) analyze(ctx context.Context, p pairOf) error {
+	tables, err := names(ctx, m.target.conn, "SELECT r.relation::text FROM firn.relations($1) AS r JOIN pg_class AS c ON c.oid = r.relation WHERE NOT c.relispartition", p.source.schema)
+	if err != nil {
+		return m.target.fault(err)
+	}
+	for _, table := range tables {
+		if _, err := m.target.conn.Exec(ctx, "ANALYZE (SKIP_LOCKED) "+table); err != nil && (ctx.Err() != nil || away(err)) {
+			return m.target.fault(err)
+		}
+	}
+	return nil
 }
 
 // noWayBack is an error of a shard, told from others where it is on its way back.

@@ -206,7 +206,7 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 		return err
 	}
 	l.Shards = append(l.Shards, s)
-	found, err := inTheWay(ctx, l.source.conn, l.Source, n, s.Schema)
+	found, err := inTheWay(ctx, l.source.conn, l.Source, n, s.Schema, max(l.source.Version, l.target.Version))
 	if err != nil {
 		return err
 	}
@@ -269,16 +269,14 @@ func (l *planner) measure(ctx context.Context) error {
 		return &topology.ServerError{Server: l.Source, Err: err}
 	}
 	l.WALRate = float64(to-from) / time.Since(begun).Seconds()
-	var tables int64
+	var most load
 	for _, s := range l.Shards {
-		tables = max(tables, s.Tables)
+		one, err := loadOf(ctx, l.source.conn, s.Schema)
+		if err != nil {
+			return &topology.ServerError{Server: l.Source, Err: err}
+		}
+		most.objects = max(most.objects, one.objects)
 	}
-	l.Pause = expected(tables, l.trip)
+	l.Pause = most.pause(l.trip)
 	return nil
-}
-
-// expected is the pause of a shard: what it takes to lock and fence a table, to commit
-// on both servers, and a few trips.
-func expected(tables int64, trip time.Duration) time.Duration {
-	return 20*time.Millisecond + time.Duration(tables)*time.Millisecond + 6*trip
 }

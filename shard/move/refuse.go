@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,9 +13,22 @@ import (
 
 // This file knows what cannot be moved without loss.
 
-// inSchema are the things in a shard's schema, $1, with which it cannot move: queries
-// that give their names, what is wrong with them, and what to do.
-var inSchema = []struct{ sql, reason, fix string }{
+// An unmovable is something in a shard's schema, $1, with which it cannot move.
+type unmovable struct {
+	sql    string // gives the names
+	reason string
+	fix    string
+}
+
+// forced are tables whose owner may not write all rows. From PostgreSQL 16 on, replication writes
+// as the owner of a table.
+var forced = unmovable{
+	`SELECT c.relname FROM pg_class AS c JOIN pg_roles AS o ON o.oid = c.relowner
+	WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relkind IN ('r', 'p') AND c.relrowsecurity AND c.relforcerowsecurity AND NOT o.rolsuper AND NOT o.rolbypassrls ORDER BY 1`,
+	"replication writes as the owner of a table, for whom policies are forced on these tables: %s", "ALTER TABLE ... NO FORCE ROW LEVEL SECURITY until the move is finished, or ALTER ROLE ... BYPASSRLS for the owner on both servers",
+}
+
+var inSchema = []unmovable{
 	{
 		`SELECT name FROM firn.relations($1) WHERE rows AND identity = 'none'`,
 		"tables without a replica identity: %s", "ALTER TABLE ... ADD PRIMARY KEY, or ... REPLICA IDENTITY FULL",
@@ -69,6 +83,10 @@ var inSchema = []struct{ sql, reason, fix string }{
 		`SELECT relname FROM pg_class WHERE relnamespace = quote_ident($1)::regnamespace AND relkind = 'f' ORDER BY 1`,
 		"foreign tables stay where they are: %s", "DROP FOREIGN TABLE",
 	},
+	{
+		`SELECT name FROM firn.relations($1) WHERE rows AND row_security_active(relation) ORDER BY 1`,
+		"policies hide rows of these tables from this role: %s", "ALTER ROLE ... BYPASSRLS on both servers, or a superuser's name in the addresses",
+	},
 }
 
 // withoutEquality are columns of tables whose rows are named by all columns, of types
@@ -109,10 +127,15 @@ JOIN pg_depend AS d ON d.refclassid = m.classid AND d.refobjid = m.objid AND d.d
 CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) AS o
 WHERE EXISTS (SELECT FROM unnest($1::text[]) AS s WHERE o.schema = quote_ident(s) OR position(quote_ident(s) || '.' IN o.identity) > 0) ORDER BY 1`
 
-// inTheWay are the obstacles to moving a shard that are in its schema.
-func inTheWay(ctx context.Context, q topology.Querier, server string, number int64, schema string) ([]Obstacle, error) {
+// inTheWay are the obstacles to moving a shard that are in its schema. Newer is the version of the
+// newer server.
+func inTheWay(ctx context.Context, q topology.Querier, server string, number int64, schema string, newer int) ([]Obstacle, error) {
 	var all []Obstacle
-	for _, r := range inSchema {
+	things := inSchema
+	if newer >= 160000 {
+		things = append(slices.Clip(things), forced)
+	}
+	for _, r := range things {
 		found, err := names(ctx, q, r.sql, schema)
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,8 @@ func TestRefusals(t *testing.T) {
 		CREATE TABLE insta0.kept (x integer); ALTER TABLE insta0.kept REPLICA IDENTITY FULL;
 		CREATE TABLE insta0.parts (id bigint, PRIMARY KEY (id)) PARTITION BY RANGE (id); CREATE TABLE insta0.part PARTITION OF insta0.parts DEFAULT;
 		CREATE TRIGGER plain BEFORE UPDATE ON insta0.users FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
-		CREATE MATERIALIZED VIEW insta0.later AS SELECT count(*) FROM insta0.users WITH NO DATA; CREATE SEQUENCE insta0.own`)
+		CREATE MATERIALIZED VIEW insta0.later AS SELECT count(*) FROM insta0.users WITH NO DATA; CREATE SEQUENCE insta0.own;
+		CREATE DOMAIN insta0.positive AS integer NOT NULL CHECK (VALUE > 0); CREATE DOMAIN insta0.small AS insta0.positive CHECK (VALUE < 100); CREATE TABLE insta0.few (n insta0.small PRIMARY KEY)`)
 	if got := speaks(t, a.Server, b.Server); len(got) > 0 {
 		t.Fatalf("of a shard that can move: %q", got)
 	}
@@ -52,6 +54,7 @@ func TestRefusals(t *testing.T) {
 		{"a key that is generated", "CREATE TABLE insta0.made (x integer, g integer GENERATED ALWAYS AS (x * 2) STORED PRIMARY KEY)", "DROP TABLE insta0.made", "shard 0 on a: generated columns are not replicated, and these are of a replica identity: made.g"},
 		{"no equality", "CREATE TYPE insta0.deep AS (j json[]); CREATE TABLE insta0.blurred (a json, b insta0.deep, c varchar, d name[], e jsonb, f int4range, g numeric); ALTER TABLE insta0.blurred REPLICA IDENTITY FULL", "DROP TABLE insta0.blurred; DROP TYPE insta0.deep", "shard 0 on a: rows cannot be found on the other server by columns whose type has no equality: blurred.a, blurred.b"},
 		{"a view elsewhere", "CREATE SCHEMA more; CREATE VIEW more.v AS SELECT id FROM insta0.users; CREATE TABLE more.t (n bigint DEFAULT nextval('insta0.own')); CREATE FUNCTION more.f(insta0.users) RETURNS integer LANGUAGE sql AS 'SELECT 1'", "DROP SCHEMA more CASCADE", "shard 0 on a: other schemas have what depends on this one, and would stay here: default value for more.t.n, function more.f(insta0.users), rule \"_RETURN\" on more.v"},
+		{"a domain elsewhere", "CREATE SCHEMA more; CREATE FUNCTION insta0.good(integer) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true'; CREATE DOMAIN more.d AS insta0.positive; CREATE DOMAIN more.e AS integer CONSTRAINT is_good CHECK (insta0.good(VALUE))", "DROP SCHEMA more CASCADE; DROP FUNCTION insta0.good(integer)", "shard 0 on a: other schemas have what depends on this one, and would stay here: domain constraint is_good on more.e, type more.d"},
 		{"the name of the mark", "CREATE TABLE insta0.firn_mark (mine text PRIMARY KEY)", "DROP TABLE insta0.firn_mark", "shard 0 on a: there is a table of the name that a move needs: firn_mark"},
 		{"unlogged", "CREATE UNLOGGED TABLE insta0.fleeting (x integer PRIMARY KEY)", "DROP TABLE insta0.fleeting", "shard 0 on a: unlogged relations are not replicated: fleeting"},
 		{"large objects", "SELECT lo_create(77); CREATE DOMAIN insta0.lo AS oid; ALTER TABLE insta0.users ADD big insta0.lo", "SELECT lo_unlink(77); ALTER TABLE insta0.users DROP big; DROP DOMAIN insta0.lo", "shard 0 on a: large objects are not replicated, and these columns may refer to some: users.big"},
@@ -97,6 +100,42 @@ func TestRefusals(t *testing.T) {
 	}
 	if p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{7}, false, nil); err != nil || len(p.Obstacles) != 1 || p.Obstacles[0].Reason != "it is not there" {
 		t.Errorf("%v, %+v", err, p)
+	}
+}
+
+// TestRefusesPolicies: policies that would hide rows from the copy, or keep replication from writing
+// it. From PostgreSQL 16 on it writes as the owner of a table, before that as the mover.
+func TestRefusesPolicies(t *testing.T) {
+	a, b := pair(t, 1)
+	owner := "owner_of_" + a.Server.Config.Database
+	for _, s := range []*site{a, b} {
+		s.must(t, "CREATE ROLE "+owner)
+		t.Cleanup(func() { s.Exec(context.Background(), "DROP OWNED BY "+owner+" CASCADE; DROP ROLE "+owner) })
+	}
+	a.must(t, "CREATE TABLE insta0.users (id bigint PRIMARY KEY); ALTER TABLE insta0.users OWNER TO "+owner+"; ALTER TABLE insta0.users ENABLE ROW LEVEL SECURITY")
+	if got := speaks(t, a.Server, b.Server); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	a.must(t, "ALTER TABLE insta0.users FORCE ROW LEVEL SECURITY")
+	var want []string
+	if b.one(t, "SELECT (current_setting('server_version_num')::integer >= 160000)::text") == "true" {
+		want = []string{"shard 0 on a: replication writes as the owner of a table, for whom policies are forced on these tables: users"}
+	}
+	if got := speaks(t, a.Server, b.Server); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	a.must(t, "ALTER ROLE "+owner+" BYPASSRLS")
+	if got := speaks(t, a.Server, b.Server); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	poor := "poor_of_" + a.Server.Config.Database
+	a.must(t, "ALTER ROLE "+owner+" NOBYPASSRLS; CREATE ROLE "+poor+" LOGIN; GRANT USAGE ON SCHEMA firn, insta0 TO "+poor+"; GRANT ALL ON ALL TABLES IN SCHEMA firn, insta0 TO "+poor+"; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA firn TO "+poor)
+	t.Cleanup(func() { a.Exec(context.Background(), "DROP OWNED BY "+poor+"; DROP ROLE "+poor) })
+	source := a.Server
+	source.Config = a.Server.Config.Copy()
+	source.Config.User = poor
+	if got := speaks(t, source, b.Server); !slices.Contains(got, "shard 0 on a: policies hide rows of these tables from this role: users") {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -53,6 +53,13 @@ func pairOn(t *testing.T, source, target *testserver.Server, shards int64) (a, b
 	t.Helper()
 	number := sites.Add(1)
 	a, b = newSite(t, source, "a", number), newSite(t, target, "b", number)
+	cluster(t, a, b, shards)
+	return a, b
+}
+
+// cluster makes one of two servers, of which a has all shards.
+func cluster(t *testing.T, a, b *site, shards int64) {
+	t.Helper()
 	ctx := t.Context()
 	one, err := setup.Open(ctx, []topology.Server{a.Server}, true)
 	if err != nil {
@@ -78,7 +85,6 @@ func pairOn(t *testing.T, source, target *testserver.Server, shards int64) (a, b
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, b
 }
 
 func newSite(t *testing.T, server *testserver.Server, name string, number int64) *site {

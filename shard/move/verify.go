@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -152,36 +151,10 @@ func (s side) fault(err error) error {
 	return &topology.ServerError{Server: s.name, Err: err}
 }
 
-// A table is a relation with the SQL that reads it.
-type table struct {
-	relation
-	row   string   // a row as a text
-	types []string // of the key
-}
-
-const columnsSQL = `
-SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute AS a
-WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attname COLLATE "C"`
-
 func (v *verifier) table(ctx context.Context, r relation) error {
-	t := table{relation: r}
-	rows, err := v.source.conn.Query(ctx, columnsSQL, r.sql())
+	t, err := tableOf(ctx, v.source.conn, r)
 	if err != nil {
 		return v.source.fault(err)
-	}
-	types := make(map[string]string)
-	var columns []string
-	var name, kind string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &kind}, func() error {
-		types[name] = kind
-		columns = append(columns, "t."+pgx.Identifier{name}.Sanitize())
-		return nil
-	}); err != nil {
-		return v.source.fault(err)
-	}
-	t.row = "ROW(" + strings.Join(columns, ", ") + ")::text"
-	for _, name := range r.key {
-		t.types = append(t.types, types[name])
 	}
 	if r.identity != "key" {
 		return v.whole(ctx, t)
@@ -222,50 +195,11 @@ func (v *verifier) bound(ctx context.Context, t table, low []string) ([]string, 
 	where, args := t.within(low, nil)
 	var key []string
 	err := v.source.conn.QueryRow(ctx, fmt.Sprintf("SELECT %s FROM ONLY %s AS t WHERE %s ORDER BY %s OFFSET %d LIMIT 1",
-		t.keyText(), t.sql(), where, strings.Join(t.columns(), ", "), v.Rows-1), args...).Scan(&key)
+		t.keyText(), t.sql(), where, t.columns(), v.Rows-1), args...).Scan(&key)
 	if err == pgx.ErrNoRows {
 		return nil, nil
 	}
 	return key, err
-}
-
-func (t table) columns() []string {
-	columns := make([]string, len(t.key))
-	for i, name := range t.key {
-		columns[i] = "t." + pgx.Identifier{name}.Sanitize()
-	}
-	return columns
-}
-
-// keyText is a key as an array of texts.
-func (t table) keyText() string {
-	return "ARRAY[" + strings.Join(t.columns(), "::text, ") + "::text]"
-}
-
-// within is the condition of the keys above one and up to another, if there are such.
-func (t table) within(low, high []string) (where string, args []any) {
-	where = "true"
-	bounds := []struct {
-		operator string
-		key      []string
-	}{{">", low}, {"<=", high}}
-	for _, b := range bounds {
-		if b.key == nil {
-			continue
-		}
-		args = append(args, b.key)
-		where += fmt.Sprintf(" AND (%s) %s (%s)", strings.Join(t.columns(), ", "), b.operator, t.keyOf(fmt.Sprintf("($%d::text[])", len(args))))
-	}
-	return where, args
-}
-
-// keyOf are the values of a key that is an array of texts.
-func (t table) keyOf(array string) string {
-	values := make([]string, len(t.types))
-	for i, kind := range t.types {
-		values[i] = fmt.Sprintf("%s[%d]::%s", array, i+1, kind)
-	}
-	return strings.Join(values, ", ")
 }
 
 // compare says whether some rows are the same on both servers, and how many the source

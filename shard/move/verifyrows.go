@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,10 +24,12 @@ func (v *verifier) rowByRow(ctx context.Context, t table, where string, args []a
 		countRows(v.found, t, a, b)
 		return nil
 	}
-	again := fmt.Sprintf("SELECT u.k, md5(%s) FROM unnest($1::text[]) AS u (k) JOIN ONLY %s AS t ON (%s) = (%s)",
-		t.row, t.sql(), strings.Join(t.columns(), ", "), t.keyOf("(u.k::text[])"))
 	return v.settle(ctx, t, notAlike(a, b), true, func(c *pgx.Conn, keys []string) (map[string]string, error) {
-		return digests(ctx, c, again, keys)
+		from, args, err := t.some(keys)
+		if err != nil {
+			return nil, err
+		}
+		return digests(ctx, c, fmt.Sprintf("SELECT ($1::text[])[u.i], md5(%s) FROM %s", t.row, from), args...)
 	})
 }
 

@@ -1,0 +1,79 @@
+package move
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/shard/topology"
+)
+
+// hostedPair is pair as hosted servers are used: by a role that is no superuser, owns its databases,
+// and has the rights that the administrator's role has there. Statements of a site are this role's
+// too.
+func hostedPair(t *testing.T, shards int64, settings ...string) (a, b *site) {
+	t.Helper()
+	testserver.FromPostgres(t, 16) // before that only a superuser may subscribe
+	start := func(start func(testing.TB, ...string) *testserver.Server, name string) *site {
+		server := start(t, append([]string{"wal_level=logical", "fsync=off", "wal_retrieve_retry_interval=100ms"}, settings...)...)
+		admin := dial(t, server.URL())
+		mustExec(t, admin, `CREATE ROLE hosted LOGIN CREATEROLE CREATEDB REPLICATION PASSWORD 'sesame' IN ROLE pg_create_subscription, pg_monitor`)
+		mustExec(t, admin, `CREATE DATABASE hosted OWNER hosted`)
+		// A role that is no superuser may only subscribe where a password is asked for.
+		mustExec(t, admin, `CREATE TABLE hba AS SELECT line FROM regexp_split_to_table(pg_read_file(current_setting('hba_file')), '\n') AS line`)
+		mustExec(t, admin, fmt.Sprintf(`COPY (SELECT 'host all hosted all scram-sha-256' UNION ALL SELECT line FROM hba) TO '%s'`, (&site{Conn: admin}).one(t, "SELECT current_setting('hba_file')")))
+		mustExec(t, admin, "SELECT pg_reload_conf()")
+		c := dial(t, fmt.Sprintf("postgres://hosted:sesame@%s/hosted?sslmode=disable", server.Addr()))
+		return &site{topology.Server{Name: name, Config: c.Config()}, c}
+	}
+	a, b = start(testserver.Postgres, "a"), start(testserver.PostgresTarget, "b")
+	cluster(t, a, b, shards)
+	return a, b
+}
+
+// TestHosted moves a shard under writers there and back as a role that is no superuser.
+func TestHosted(t *testing.T) {
+	t.Parallel()
+	a, b := hostedPair(t, 2)
+	for n := range 2 {
+		a.must(t, fmt.Sprintf(shop, n))
+	}
+	w := write(t, 1, a, b)
+	w.some(t, 50)
+	m := mover(t, a, b)
+	t.Log(mustMove(t, m.Move, 1))
+	w.some(t, 50)
+	t.Log(mustMove(t, m.Revert, 1))
+	w.some(t, 50)
+	t.Log(mustMove(t, m.Move, 1))
+	w.some(t, 50)
+	w.stop(t, b, 1)
+	mustEnd(t, m.Finish, 1)
+	nothingLeft(t, a, b)
+}
+
+// TestHostedAutovacuum: autovacuum is at work on a table of the shard, on either server, and gives way
+// also to a role that may not set deadlock_timeout.
+func TestHostedAutovacuum(t *testing.T) {
+	t.Parallel()
+	a, b := hostedPair(t, 1, "autovacuum_naptime=1s")
+	a.must(t, `CREATE TABLE insta0.users (id bigint PRIMARY KEY, v text) WITH (autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
+			autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 1000000000);
+		INSERT INTO insta0.users SELECT n, repeat('x', 500) FROM generate_series(1, 20000) AS n`)
+	vacuumed := func(s *site) {
+		t.Helper()
+		s.must(t, "UPDATE insta0.users SET v = v || 'y'")
+		s.eventually(t, "SELECT count(*)::text FROM pg_locks WHERE relation = 'insta0.users'::regclass AND mode = 'ShareUpdateExclusiveLock' AND granted", "1")
+	}
+	o := &Options{Lag: 2 * time.Second, LockWait: 20 * time.Second, Progress: func(p Progress) { t.Log(p) }}
+	m := New(a.Server, b.Server, o)
+	t.Cleanup(m.Close)
+	vacuumed(a)
+	moved := mustMove(t, m.Move, 0)
+	vacuumed(b)
+	moved = append(moved, mustMove(t, m.Revert, 0)...)
+	for _, one := range moved {
+		t.Log(one.Pause)
+	}
+}
