@@ -132,7 +132,7 @@ var ErrNoDump = errors.New("pg_dump is not here in the version of the source, or
 var places = []string{"/usr/lib/postgresql/*/bin/pg_dump", "/usr/pgsql-*/bin/pg_dump", "/opt/homebrew/opt/postgresql@*/bin/pg_dump"}
 
 // dumper finds the oldest pg_dump that is not older than the server: what a newer one
-// writes, older servers may not understand.
+// writes, other servers may not understand. (That of 18 gives columns of 17.12 an option that 18 refuses.)
 func dumper(ctx context.Context, e *end) (string, error) {
 	if err := e.connect(ctx); err != nil {
 		return "", err
@@ -141,7 +141,12 @@ func dumper(ctx context.Context, e *end) (string, error) {
 	if err := e.conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::integer").Scan(&version); err != nil {
 		return "", e.fault(err)
 	}
-	candidates := []string{"pg_dump"}
+	var candidates []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if found, err := exec.LookPath(filepath.Join(dir, "pg_dump")); err == nil {
+			candidates = append(candidates, found)
+		}
+	}
 	for _, place := range places {
 		found, err := filepath.Glob(place)
 		if err != nil {
