@@ -166,7 +166,7 @@ func TestTemplateRecoveredAndFull(t *testing.T) {
 // The mark of a recovery that the store has forgotten may be in the counter of a name only.
 func TestTemplateMarks(t *testing.T) {
 	st := billing(t, document.Options{Pattern: "{1+}"})
-	if _, err := st.Put(t.Context(), "name/bill:*/a/all", []byte(`{"v":1,"count":"1","raised":4000000000000}`), store.Condition{}); err != nil {
+	if _, err := st.Put(t.Context(), "name/bill:*/a/all", []byte(`{"v":1,"count":"1","raised":4294967296000000000}`), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := document.Recover(t.Context(), st, 10, nil); err != nil {
@@ -178,7 +178,7 @@ func TestTemplateMarks(t *testing.T) {
 // A template that was lost is created again above all that any name gave out.
 func TestTemplateAfter(t *testing.T) {
 	st := memory.New()
-	if _, err := st.Put(t.Context(), "name/bill:*/a/all", []byte(`{"v":1,"count":"1","raised":4000000000000}`), store.Condition{}); err != nil {
+	if _, err := st.Put(t.Context(), "name/bill:*/a/all", []byte(`{"v":1,"count":"1","raised":4294967296000000000}`), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := document.Recover(t.Context(), st, 1, nil); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
@@ -91,7 +90,7 @@ func (d *outlet) flow(ctx context.Context, shared *sharedStores, o open.Options)
 	if err != nil {
 		return nil, err
 	}
-	now := d.flowing(series, users, stores, o.Logger)
+	now := d.flowing(series, users, stores)
 	if series.Began && d.Kind != config.Flake {
 		o.Logger.Info("created a new counter", "series", d.Name, "first", d.Series.FirstNumber(), "store", d.storeText(), "hint", leftBehind)
 	} else if series.Began {
@@ -154,7 +153,7 @@ func (d *outlet) joinStores(users []*sharedStore, now *flowing) (part func(), er
 }
 
 // flowing is what a server draws from in a series that is open.
-func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.Store, log *slog.Logger) *flowing {
+func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.Store) *flowing {
 	switch {
 	case s.Lease != nil:
 		return flowLease(s.Lease, stores[0], d.storeText())
@@ -167,7 +166,6 @@ func (d *outlet) flowing(s *open.Series, users []*sharedStore, stores []store.St
 	now := flowTexts(s.Texts, d.storeText(), users[0].pulse)
 	if template.Is(d.Name) {
 		now.names = &names{store: stores[0], template: d.Name, options: d.Options.Document, open: map[string]*name{}}
-		now.names.options.Logger = log
 		now.final = now.names.final
 		now.close = func() error { return errors.Join(now.names.close(), s.Texts.Close()) }
 	}

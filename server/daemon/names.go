@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 
 	"github.com/firn-id/firn"
@@ -56,6 +57,7 @@ func (n *names) source(ctx context.Context, text string) (*document.Series, erro
 	defer cancel()
 	o := n.options
 	o.Template, o.Names = n.template, 0
+	o.Logger = slog.New(slog.DiscardHandler) // what there is to say of the store, opening the template has said
 	one.series, one.err = document.Open(asked, n.store, text, &o)
 	n.mu.Lock()
 	defer n.mu.Unlock()
