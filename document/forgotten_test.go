@@ -408,6 +408,13 @@ func TestRecoverAgainDaysLater(t *testing.T) {
 // A store that forgets a recovery too may get a counter that has heeded it: by a process that knows it
 // still, and stops after that write. The next recovery raises that counter nevertheless.
 func TestRecoveryThatIsForgotten(t *testing.T) {
+	for range 20 { // marks have random bits
+		recoveryThatIsForgotten(t)
+	}
+}
+
+func recoveryThatIsForgotten(t *testing.T) {
+	t.Helper()
 	st := &promising{Store: memory.New(), p: store.Durability{Durable: false, Instance: "a"}}
 	inner := st.Store.(*memory.Store)
 	accept := &document.Options{MayRepeat: true}

@@ -38,7 +38,7 @@ var documents = []Mutant{
 	{Name: "a document whose definition is gone passes", File: readDated, Old: "		d.forgot(\"it is gone\")\n", New: "", Like: onDated},
 	{Name: "a definition that is older than the known one passes", File: readDated, Old: "	case def.Mark() < d.def.Mark():", New: "	case false:", Like: onLossy},
 	{Name: "a document's counter that is below what was granted passes", File: readDated, Old: "ok && (c.Count < top || ", New: "ok && (", Package: "./document", Tests: "^TestForgotten$"},
-	{Name: "a recovery that the store has forgotten is taken for a later one", File: recordDated, Old: "(max(max(d.Mark(), r.Above)>>markBits, r.Now.Unix())+1)<<markBits", New: "(d.Mark()>>markBits+1)<<markBits", Like: onLossy},
+	{Name: "a recovery that the store has forgotten is taken for a later one", File: recordDated, Old: "(max(max(d.Mark(), r.Above)>>markBits, r.Now.Unix())+1)<<markBits", New: "(d.Mark()>>markBits+1)<<markBits", Package: "./document", Tests: "^TestRecoveryThatIsForgotten$"},
 	{Name: "recoveries of one time have one mark", File: recordDated, Old: " | int64(r.Random>>(64-markBits))", New: "", Package: "./document", Tests: "^TestRecoveriesAtOneInstant$"},
 	// 6
 	{Name: "another store of documents passes", File: "internal/dated/period.go", Old: "	return record.CheckOther(fmt.Sprintf(\"document %q\", name), have, want)", New: "	_, _ = fmt.Sprint(name, have, want), record.CheckOther\n	return nil", Like: onCopied},
