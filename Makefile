@@ -58,6 +58,12 @@ QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./s
   ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/leash ./internal/nearest \
   ./internal/picture ./internal/configfile ./internal/trouble ./internal/repotest
 
+# Which versions of PostgreSQL make postgres has tests talk to, and between which shards move then.
+VERSIONS := 14 15 16 17 18
+PAIRS    := 14-15 14-16 14-17 14-18 15-16 15-17 15-18 16-17 16-18 17-18
+# What is moved between two versions.
+PAIR_TESTS := ^Test(ThereAndBack|QuotedNames|MoveUnderWriters|AlteredMove|VerifyKeys|RefusesPolicies|Hosted.*)$$
+
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
 
@@ -65,7 +71,7 @@ SELF   := $(MAKE) # not by its own name in a recipe, else make -n runs it
 GOTEST := go test -p $(AT_ONCE) -timeout 45m
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test raced unraced raceless race full servers lint fuzz sim mutants reached torture model moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross vet check test raced unraced raceless race full postgres servers lint fuzz sim mutants reached torture model moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,8 +120,22 @@ full: ## everything, for hours: the long tests too, with and without the race de
 	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(MAKE) race
 	$(MAKE) cross dist
 	cd bench && go test ./copied
+	$(MAKE) postgres
 	$(MAKE) reached N=100000
 	$(MAKE) sim fuzz model mutants moves torture TORTURE=8m
+
+postgres: ## the PostgreSQL store and shards on PostgreSQL 14 to 18, and moves from each to a newer one
+	$(SERVERS) postgres
+	@failed=; \
+	for v in $(VERSIONS); do \
+	  echo "== PostgreSQL $$v"; \
+	  FIRN_REQUIRE_SERVERS=1 FIRN_TEST_POSTGRES=$$v $(SERVERS) run $(GOTEST) ./store/postgres ./shard/... || failed="$$failed $$v"; \
+	done; \
+	for p in $(PAIRS); do \
+	  echo "== PostgreSQL $$p"; \
+	  FIRN_REQUIRE_SERVERS=1 FIRN_TEST_POSTGRES=$$p $(SERVERS) run $(GOTEST) -run '$(PAIR_TESTS)' ./shard/move || failed="$$failed $$p"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
 servers: ## install the servers that the tests talk to (Debian, root)
 	$(SERVERS) install
