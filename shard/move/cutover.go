@@ -136,6 +136,10 @@ func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error)
 func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counting) error {
 	from, to := m.ends(g)
 	a, _ := p.sides(g)
+	if err := from.holdOff(ctx, p.shard); err != nil {
+		return err
+	}
+	defer from.rollback(ctx)
 	// Held from here on, so that nothing on the other server is in the way of the opening.
 	other, err := to.conn.Begin(ctx)
 	if err != nil {
@@ -143,12 +147,13 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counti
 	}
 	defer other.Rollback(context.WithoutCancel(ctx))
 	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
-	held := fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (idleTime + cleanTime + l.locking() + l.working()).Milliseconds())
+	held := fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (idleTime + l.locking() + l.working() - cutTime).Milliseconds())
 	if _, err := other.Exec(ctx, held+holdOff(p.shard)+limits(lockTime, l.working())+"SELECT firn.lock_tables"+call+", firn.take"+call); err != nil {
 		return parted(p.shard, to.fault(err))
 	}
-	begun, err := from.letGo(ctx, p.shard, a, to.Name, l, m.options.Consumers)
-	if err != nil {
+	begun := time.Now()
+	if err := from.letGo(ctx, p.shard, a, to.Name, l, m.options.Consumers); err != nil {
+		from.rollback(ctx)
 		m.cancelCutover(ctx, from, p.shard, a)
 		return parted(p.shard, err)
 	}
@@ -168,24 +173,32 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counti
 	return m.count(ctx, c, Moved{Shard: p.shard, Pause: time.Since(begun)})
 }
 
-// letGo has a server let a shard go, and returns when it began to keep programs waiting: what does
-// so is one message.
-func (e *end) letGo(ctx context.Context, n int64, c copyOf, to string, l load, consumers []string) (begun time.Time, err error) {
+// holdOff begins a transaction in which autovacuum has given way.
+func (e *end) holdOff(ctx context.Context, n int64) error {
+	_, err := e.conn.Exec(ctx, "BEGIN; "+holdOff(n))
+	if err != nil {
+		e.rollback(ctx)
+	}
+	return e.fault(err)
+}
+
+// rollback ends a transaction, if one is open.
+func (e *end) rollback(ctx context.Context) {
+	if !e.conn.IsClosed() && e.conn.PgConn().TxStatus() != 'I' {
+		e.conn.Exec(context.WithoutCancel(ctx), "ROLLBACK")
+	}
+}
+
+// letGo has a server let a shard go, in one message, in the transaction of holdOff.
+func (e *end) letGo(ctx context.Context, n int64, c copyOf, to string, l load, consumers []string) error {
 	quoted := make([]string, len(consumers))
 	for i, name := range consumers {
 		quoted[i] = literal(name)
 	}
-	_, err = e.conn.Exec(ctx, "BEGIN; "+holdOff(n))
-	if err == nil {
-		begun = time.Now()
-		_, err = e.conn.Exec(ctx, limits(e.try, e.try+l.locking())+
-			fmt.Sprintf("SELECT firn.lock_tables(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, l.working())+
-			fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), strings.Join(quoted, ", ")))
-	}
-	if err != nil && !e.conn.IsClosed() {
-		e.conn.Exec(ctx, "ROLLBACK")
-	}
-	return begun, e.fault(err)
+	_, err := e.conn.Exec(ctx, limits(e.try, e.try+l.locking())+
+		fmt.Sprintf("SELECT firn.lock_tables(%d, %d, %s); ", n, c.term, literal(c.attempt))+limits(e.try, l.working())+
+		fmt.Sprintf("SELECT firn.let_go(%d, %d, %s, %s, ARRAY[%s]::text[]); COMMIT", n, c.term, literal(c.attempt), literal(to), strings.Join(quoted, ", ")))
+	return e.fault(err)
 }
 
 // cancelCutover lets a shard serve again after a try that failed; without an answer whoever comes

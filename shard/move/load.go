@@ -42,9 +42,12 @@ func (m *Mover) load(ctx context.Context, some []pairOf) error {
 var errChanged = errors.New("the schema was changed while it was dumped")
 
 func (m *Mover) loadOne(ctx context.Context, program string, c *pgx.Conn, p pairOf) error {
-	var names []string
 	var before string
-	if err := m.source.conn.QueryRow(ctx, "SELECT array_agg(name::text ORDER BY name), firn.fingerprint($2, false) FROM firn.generator WHERE shard = $1", p.shard, p.source.schema).Scan(&names, &before); err != nil {
+	if err := m.source.conn.QueryRow(ctx, "SELECT coalesce(firn.fingerprint($1, false), '')", p.source.schema).Scan(&before); err != nil {
+		return m.source.fault(err)
+	}
+	var names []string
+	if err := m.source.conn.QueryRow(ctx, "SELECT array_agg(name::text ORDER BY name) FROM firn.generator WHERE shard = $1", p.shard).Scan(&names); err != nil {
 		return m.source.fault(err)
 	}
 	dump, err := m.dump(ctx, program, p.source.schema)
