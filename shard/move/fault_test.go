@@ -186,7 +186,9 @@ func TestSeized(t *testing.T) {
 		}
 		s.must(t, "ROLLBACK")
 	}
-	seized := func() {
+	looked := 0
+	// On the source another session does what the mover does in the message that ends with let_go.
+	source := once(`BEGIN; .*firn\.hold_off_autovacuum`, func() {
 		mover := dial(t, a.Server.Config.ConnString())
 		mustExec(t, mover, "BEGIN; SELECT firn.lock_tables(shard, term, attempt) FROM firn.shard WHERE shard = 1")
 		for _, sql := range []string{
@@ -198,16 +200,23 @@ func TestSeized(t *testing.T) {
 		}
 		a.one(t, "SELECT count(*)::text FROM insta1.users")
 		mustExec(t, mover, "ROLLBACK")
+		looked++
+	})
+	target := once(`firn\.let_go`, func() {
+		looked++
 		for _, sql := range []string{
 			"CREATE INDEX ON insta1.users (name)", "ALTER TABLE insta1.events_1 ADD CHECK (day > 0) NOT VALID",
 			"SELECT firn.claim(shard, schema, term + 1, 'late', batch, 'a', 'b', true) FROM firn.shard JOIN firn.move USING (shard) WHERE shard = 1",
 		} {
 			refused(b, sql)
 		}
-	}
-	m := New(at(a, "before", `firn\.let_go`, seized), b.Server, hasty())
+	})
+	m := New(hooked(a.Server, hook{before: func(message string) { source(message); target(message) }}), b.Server, hasty())
 	defer m.Close()
 	mustMove(t, m.Move, 1)
+	if looked != 2 {
+		t.Errorf("%d of 2 servers were looked at", looked)
+	}
 }
 
 // TestHeldUp holds a mover up when the source has let the shard go and the target's row is
