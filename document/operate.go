@@ -118,7 +118,7 @@ func (i *Info) counted(last Number) {
 
 // Widen gives a series another pattern or zone, and a template another number of names. Of the options it
 // reads Pattern, Zone and Names. Zero Names means as many as before, and a template needs no Pattern where
-// Names is set. Only the width of the counter and the zone may differ, or a text could repeat. Processes that have the series open go on with the old
+// Names is set. Only the width of the counter and the zone may differ, or a text could repeat. Processes that have the series open continue with the old
 // pattern until they open it again, and repeat nothing meanwhile.
 //
 // Errors: [*OptionError], the patterns differ in something else, which needs a new series, or the

@@ -31,7 +31,7 @@ func (*OverlapError) Retryable() bool { return false }
 
 // CheckNew returns an [*OverlapError] where the store has another series whose texts could equal
 // those of a new one: [Create] and [Open] refuse to create it. Texts of templates are not compared: names of
-// one template have the same texts, so whoever reads one knows the name. It returns an [*OptionError] where a
+// one template have equal texts, so a program keeps the name beside a text. It returns an [*OptionError] where a
 // name could belong to the new series and to another one. It writes nothing. Two processes that create two
 // such series at the same moment both succeed: this finds a series that was renamed or mistyped, not a race.
 func CheckNew(ctx context.Context, st store.Store, name string, o *Options) error {

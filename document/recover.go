@@ -22,7 +22,7 @@ type Recovery struct {
 	Full    string // last period that then has no number left, of today's and later ones, of a template for any name; "" where all have some
 	IsFull  bool   // there is such a period; it has no name in a series without a date
 	Max     int64  // how many numbers the pattern has room for in a period
-	Text    string // last text that may have been given out, of the latest period; "" where there is none, and of a template
+	Text    string // last text that may have been given out, of the latest period; "" for a template, or if there is none
 
 	// Texts are the last texts that may have been given out today and in each later period that has
 	// a counter, by period: the series continues above them. It is nil where no text was given out.

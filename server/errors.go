@@ -111,7 +111,7 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // hint is what whoever draws can do.
 func (e *SourceError) hint() string {
 	if errors.As(e.Err, new(*document.FullError)) {
-		return "whoever runs the server can allow more names"
+		return "the operator of the server can allow more names"
 	}
 	if e.Left > 0 {
 		return fmt.Sprintf("ask for at most %d", e.Left)

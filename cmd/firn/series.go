@@ -454,7 +454,12 @@ func (d *drawing) nowhere(ctx context.Context, st store.Store) error {
 		f.Hint("to use the counter that is there, write its name: %s", near)
 	}
 	name := phrase.ShellWord(d.Name)
-	return f.Hint("to list all: firn series ls").
+	f.Hint("to list all: firn series ls")
+	if template.Is(d.Name) {
+		return f.HintOtherKind("if it existed, or this store was restored or lost: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the one with the highest count that any name of it gave", name).
+			HintOtherKind("only if it never existed: firn series create %s --pattern PATTERN%s", name, asNew(lost))
+	}
+	return f.
 		HintOtherKind("if it existed, or this store was restored or lost: firn series create %s --kind sequence --first N, with N above every number in use; of a document: firn series create %s --pattern PATTERN --after TEXT, with PATTERN that of its programs, and TEXT the last one given out", name, name).
 		HintOtherKind("only if it never existed: firn series create %s --kind sequence%s; or with texts: firn series create %[1]s --pattern PATTERN%[2]s", name, asNew(lost))
 }

@@ -131,7 +131,7 @@ func (s *settings) newCounter(cmd *cobra.Command, name string) (*drawing, error)
 	}
 	if template.Is(name) && d.Kind != config.Document {
 		return nil, ui.Bad("%s is the name of a template, and a template is of kind document, not %s", name, d.Kind).
-			Hint("for numbers 1, 2, 3 of each name: firn series create %s --pattern '{1+}'", phrase.ShellWord(name))
+			HintOtherKind("if no name of it ever gave a number: firn series create %s --pattern '{1+}', for numbers 1, 2, 3 of each name; else the same with --after N, with N the highest number that any name gave", phrase.ShellWord(name))
 	}
 	if err := s.strangeFlag(name, d.Kind); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ var Forms = []Form{
 	{"yyDDDHH", "0600215"},
 }
 
-// FormNamed returns the form of that name, or nil if there is none.
+// FormNamed returns the form with a name, or nil if no form has it.
 func FormNamed(name string) *Form {
 	for i := range Forms {
 		if Forms[i].Name == name {

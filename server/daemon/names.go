@@ -31,7 +31,7 @@ type name struct {
 	err    error
 }
 
-// source returns the series of a name. Whoever asks first opens it, and an error ends only those who wait.
+// source returns the series of a name. The first request for a name opens it. If that fails, it and the requests that wait get the error, and the next request tries again.
 func (n *names) source(ctx context.Context, text string) (*document.Series, error) {
 	n.mu.Lock()
 	if n.closed {
@@ -90,7 +90,7 @@ func (n *names) final() error {
 	return nil
 }
 
-// close closes all names. One that is being opened is closed by whoever opens it.
+// close closes all names. The request that is opening a name closes that one.
 func (n *names) close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -117,7 +117,7 @@ func (s *supply) pause() bool {
 	return true
 }
 
-// resume tries again to open a supply that was paused. One that was open had ended before it was paused, and stays so.
+// resume tries again to open a supply that was paused. A supply that was open before the pause has ended, and is not opened again.
 func (s *supply) resume(ctx context.Context, stores *sharedStores, opened func()) {
 	if s.now.Load() != nil {
 		return

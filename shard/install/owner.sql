@@ -341,8 +341,8 @@ EXCEPTION WHEN insufficient_privilege THEN NULL;
 END $$;
 
 -- Waits until no autovacuum has a lock on a shard's relations, and keeps it from taking one in this
--- transaction. It gives way to who has waited for deadlock_timeout, a second where nobody may shorten
--- that: longer than programs are kept waiting. They read and write meanwhile.
+-- transaction. An autovacuum gives way to a session that has waited for deadlock_timeout: one second where this role may
+-- not shorten it, which is longer than programs may be kept waiting. This lock does not make programs wait.
 CREATE OR REPLACE FUNCTION firn.hold_off_autovacuum(shard integer) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
