@@ -32,24 +32,14 @@ func hostedPair(t *testing.T, shards int64, settings ...string) (a, b *site) {
 	return a, b
 }
 
-// TestHosted moves a shard under writers there and back as a role that is no superuser.
+// TestHosted moves a shard under writers as a role that is no superuser.
 func TestHosted(t *testing.T) {
 	t.Parallel()
 	a, b := hostedPair(t, 2)
 	for n := range 2 {
 		a.must(t, fmt.Sprintf(shop, n))
 	}
-	w := write(t, 1, a, b)
-	w.some(t, 50)
-	m := mover(t, a, b)
-	t.Log(mustMove(t, m.Move, 1))
-	w.some(t, 50)
-	t.Log(mustMove(t, m.Revert, 1))
-	w.some(t, 50)
-	t.Log(mustMove(t, m.Move, 1))
-	w.some(t, 50)
-	w.stop(t, b, 1)
-	mustEnd(t, m.Finish, 1)
+	mustEnd(t, underWriters(t, a, b).Finish, 1)
 	nothingLeft(t, a, b)
 }
 

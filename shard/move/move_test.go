@@ -309,9 +309,9 @@ func (w *writers) stop(t *testing.T, s *site, n int64) {
 	t.Logf("%d writes", len(w.ids))
 }
 
-func TestMoveUnderWriters(t *testing.T) {
-	t.Parallel()
-	a, b := shops(t, 2)
+// underWriters moves shard 1 there, back and there again while programs write to it.
+func underWriters(t *testing.T, a, b *site) *Mover {
+	t.Helper()
 	w := write(t, 1, a, b)
 	w.some(t, 50)
 	m := mover(t, a, b)
@@ -322,6 +322,13 @@ func TestMoveUnderWriters(t *testing.T) {
 	t.Log(mustMove(t, m.Move, 1))
 	w.some(t, 50)
 	w.stop(t, b, 1)
+	return m
+}
+
+func TestMoveUnderWriters(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	m := underWriters(t, a, b)
 	a.eventually(t, "SELECT count(*)::text FROM insta1.users", b.one(t, "SELECT count(*)::text FROM insta1.users"))
 	if a.rows(t, 1) != b.rows(t, 1) {
 		t.Error("the copy that was left behind is not kept up to date")
