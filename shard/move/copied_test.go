@@ -178,3 +178,23 @@ func TestSurplus(t *testing.T) {
 	}
 	mustEnd(t, m.Finish, 1)
 }
+
+// TestTruncatedWhileCounted: a TRUNCATE of the moment in which the rows are counted hides rows even from
+// a transaction that began before it. No row is missing.
+func TestTruncatedWhileCounted(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	a.must(t, "CREATE TABLE insta1.draft (id bigint PRIMARY KEY); INSERT INTO insta1.draft VALUES (1), (2)")
+	truncated := false
+	m := New(a.Server, at(b, "before", `count\(\*\) FROM ONLY`, func() {
+		b.must(t, "TRUNCATE insta1.draft")
+		truncated = true
+	}), hasty())
+	defer m.Close()
+	moved := mustMove(t, m.Move, 1)
+	if _, known := moved[0].Rows["draft"]; known || moved[0].Rows["users"] != 500 || !truncated {
+		t.Errorf("%v rows, truncated: %t", moved[0].Rows, truncated)
+	}
+	a.eventually(t, "SELECT count(*)::text FROM insta1.draft", "0")
+	mustEnd(t, m.Finish, 1)
+}

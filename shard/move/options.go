@@ -80,5 +80,5 @@ const (
 type Moved struct {
 	Shard int64
 	Pause time.Duration    // for which nobody could write; zero: it was let go by another run
-	Rows  map[string]int64 // by table, as counted on both; nil where nobody could count
+	Rows  map[string]int64 // by table, as counted on both; without tables that were truncated meanwhile; nil where nobody could count
 }
