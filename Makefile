@@ -62,7 +62,7 @@ QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./s
 VERSIONS := 14 15 16 17 18
 PAIRS    := 14-15 14-16 14-17 14-18 15-16 15-17 15-18 16-17 16-18 17-18
 # What is moved between two versions.
-PAIR_TESTS := ^Test(ThereAndBack|ICU|QuotedNames|MoveUnderWriters|AlteredMove|VerifyKeys|RefusesPolicies|Hosted.*)$$
+PAIR_TESTS := ^Test(ShardsUpgrade|ICU|ThereAndBack|QuotedNames|MoveUnderWriters|AlteredMove|VerifyKeys|RefusesPolicies|Hosted.*)$$
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
@@ -138,7 +138,7 @@ pairs: ## moves of shards between the versions PAIRS of PostgreSQL
 	@failed=; \
 	for p in $(PAIRS); do \
 	  echo "== PostgreSQL $$p"; \
-	  FIRN_REQUIRE_SERVERS=1 FIRN_TEST_POSTGRES=$$p $(SERVERS) run $(GOTEST) -run '$(PAIR_TESTS)' ./shard/move || failed="$$failed $$p"; \
+	  FIRN_REQUIRE_SERVERS=1 FIRN_TEST_POSTGRES=$$p $(SERVERS) run $(GOTEST) -run '$(PAIR_TESTS)' ./shard/move ./cmd/firn || failed="$$failed $$p"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 
