@@ -25,7 +25,11 @@ var made atomic.Int64
 // newServer makes a database that is a server of a cluster of eight shards.
 func newServer(t *testing.T, name string, shards ...int64) *pgx.Conn {
 	t.Helper()
-	server := testserver.Shared(t, testserver.Postgres)
+	return newDatabase(t, testserver.Shared(t, testserver.Postgres), name, shards...)
+}
+
+func newDatabase(t *testing.T, server *testserver.Server, name string, shards ...int64) *pgx.Conn {
+	t.Helper()
 	admin := connect(t, server.URL())
 	database := fmt.Sprintf("check%d", made.Add(1))
 	mustExec(t, admin, "DROP DATABASE IF EXISTS "+database+" (FORCE)")
@@ -75,6 +79,33 @@ func findings(t *testing.T, a, b *pgx.Conn) []string {
 		texts = append(texts, fmt.Sprintf("%s %s: %s", f.Level, f.Server, f.Text))
 	}
 	return texts
+}
+
+// TestManyGenerators: a server has fewer locks than its shards have sequences.
+func TestManyGenerators(t *testing.T) {
+	a := newDatabase(t, testserver.Postgres(t, "max_connections=20", "max_locks_per_transaction=10"), "a", 0, 1, 2, 3, 4, 5, 6, 7)
+	const more = 300
+	for n := range 8 {
+		for i := 0; i < more; i += 50 { // a transaction each
+			mustExec(t, a, fmt.Sprintf(`DO $$ BEGIN FOR i IN %d .. %d LOOP
+				EXECUTE format('CREATE SEQUENCE insta%d.c%%s; CREATE SEQUENCE insta%[3]d.o%%1$s', i);
+				INSERT INTO firn.generator VALUES (%[3]d, 't' || i, 'insta%[3]d.c' || i, 'insta%[3]d.o' || i);
+			END LOOP; END $$`, i, i+49, n))
+		}
+	}
+	s := check.Examine(t.Context(), []topology.Server{{Name: "a", Config: a.Config()}})[0]
+	if s.Err != nil {
+		t.Fatal(s.Err)
+	}
+	all := s.Details.Generators
+	for i, g := range all {
+		if !g.Sequences || g.Shard != int64(i/(more+1)) {
+			t.Fatalf("generator %d of %d: %+v", i, len(all), g)
+		}
+	}
+	if want := 8 * (more + 1); len(all) != want {
+		t.Errorf("%d generators, want %d", len(all), want)
+	}
 }
 
 // TestFindings breaks one thing after the other, and mends it.

@@ -138,15 +138,19 @@ var settings = []string{
 	"fsync", "full_page_writes",
 }
 
+// generatorsSQL reads the generators after one. Each sequence that it looks into stays locked until
+// it ends, and a server has few locks for its thousands of shards, so it reads no more than pageSize.
 const generatorsSQL = `
 SELECT g.shard, g.name::text, x.there,
 	to_regprocedure(format('%I.%I()', s.schema, g.name)) IS NOT NULL,
 	g.identity IS NOT DISTINCT FROM g."offset"::oid,
 	CASE WHEN x.there THEN pg_sequence_last_value(g."offset") IS NOT NULL ELSE false END,
 	CASE WHEN x.there THEN coalesce(pg_sequence_last_value(g.counter) + pg_sequence_last_value(g."offset") - firn.now_state(), 0) ELSE 0 END
-FROM firn.generator AS g JOIN firn.shard AS s ON s.shard = g.shard
+FROM (SELECT * FROM firn.generator WHERE (shard, name) > ($1, $2::text::name) ORDER BY shard, name LIMIT $3) AS g JOIN firn.shard AS s ON s.shard = g.shard
 CROSS JOIN LATERAL (SELECT count(*) = 2 AS there FROM pg_class WHERE oid IN (g.counter, g."offset")) AS x
 ORDER BY g.shard, g.name`
+
+const pageSize = 100
 
 const settersSQL = `
 SELECT DISTINCT coalesce(r.rolname::text, 'PUBLIC')
@@ -156,7 +160,6 @@ WHERE a.privilege_type = 'UPDATE' AND a.grantee <> c.relowner ORDER BY 1`
 
 func details(ctx context.Context, c *pgx.Conn, l firn.Layout) (*Details, error) {
 	d := &Details{Settings: make(map[string]string)}
-	seq, _ := l.Field("seq")
 	var errs []error
 	each(ctx, c, &errs, "SELECT name, setting FROM pg_settings WHERE name = ANY($1)", func(row pgx.CollectableRow) error {
 		var name, value string
@@ -164,14 +167,7 @@ func details(ctx context.Context, c *pgx.Conn, l firn.Layout) (*Details, error) 
 		d.Settings[name] = value
 		return err
 	}, settings)
-	each(ctx, c, &errs, generatorsSQL, func(row pgx.CollectableRow) error {
-		var g Generator
-		var states int64
-		err := row.Scan(&g.Shard, &g.Name, &g.Sequences, &g.Function, &g.Same, &g.Running, &states)
-		g.Ahead = time.Duration(states>>seq.Width) * l.Unit()
-		d.Generators = append(d.Generators, g)
-		return err
-	})
+	d.Generators = generators(ctx, c, l, &errs)
 	for _, list := range []struct {
 		into *[]string
 		sql  string
@@ -187,6 +183,25 @@ func details(ctx context.Context, c *pgx.Conn, l firn.Layout) (*Details, error) 
 		})
 	}
 	return d, errors.Join(errs...)
+}
+
+// generators are all of a server.
+func generators(ctx context.Context, c *pgx.Conn, l firn.Layout, errs *[]error) (all []Generator) {
+	seq, _ := l.Field("seq")
+	for after := (Generator{Shard: -1}); ; after = all[len(all)-1] {
+		had := len(all)
+		each(ctx, c, errs, generatorsSQL, func(row pgx.CollectableRow) error {
+			var g Generator
+			var states int64
+			err := row.Scan(&g.Shard, &g.Name, &g.Sequences, &g.Function, &g.Same, &g.Running, &states)
+			g.Ahead = time.Duration(states>>seq.Width) * l.Unit()
+			all = append(all, g)
+			return err
+		}, after.Shard, after.Name, pageSize)
+		if len(all) < had+pageSize {
+			return all
+		}
+	}
 }
 
 // each has a function read every row of a query, and keeps the error, once.
