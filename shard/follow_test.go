@@ -437,7 +437,7 @@ func TestStandby(t *testing.T) {
 	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "ID003", "shard 0 on a", "standby")
 	standby.Promote(t)
 	failsWith(t, c.Shard(0).InTx(t.Context(), nothing), "ID003", "shard 0 on a", "promoted", "firn shard reopen")
-	mustExec(t, connect(t, standby.URL()), "SELECT firn.open(0)")
+	mustExec(t, connect(t, standby.URL()), "SELECT firn.take_incarnation(), firn.open(0)")
 	if id := mustInsert(t, c.Shard(0), ""); id <= last {
 		t.Errorf("%d after %d", id, last)
 	}

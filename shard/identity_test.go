@@ -82,7 +82,7 @@ func TestRestoredInPlace(t *testing.T) {
 	mustExec(t, to.Conn, script(t, firn.MustLayout("instagram"), insta(5))) // which opens nothing
 	refused(t, to.Conn, "ID003", enter)
 	refused(t, to.Conn, "ID003", "SELECT insta5.next_id()")
-	mustExec(t, to.Conn, "SELECT firn.open(5)")
+	mustExec(t, to.Conn, "SELECT firn.take_incarnation(), firn.open(5)")
 	mustExec(t, to.Conn, enter)
 	if id := query[int64](t, to.Conn, "SELECT insta5.next_id()"); id <= last {
 		t.Errorf("%d after %d", id, last)

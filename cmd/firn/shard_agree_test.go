@@ -22,8 +22,8 @@ const halfMove = "INSERT INTO firn.move (shard, batch, source, target, loaded, b
 
 // knowsOf has a server know of shard 0, which is elsewhere, in a state, as what it is a copy of knew it.
 func knowsOf(state, movedTo string, term int) string {
-	return fmt.Sprintf(`INSERT INTO firn.shard (shard, schema, state, moved_to, term, system, timeline, database, relation)
-		SELECT 0, 'insta0', '%s', %s, %d, system, '000000EE', database, relation FROM firn.shard LIMIT 1`, state, movedTo, term)
+	return fmt.Sprintf(`INSERT INTO firn.shard (shard, schema, state, moved_to, term, system, timeline, database, relation, incarnation)
+		SELECT 0, 'insta0', '%s', %s, %d, system, '000000EE', database, relation, incarnation FROM firn.shard LIMIT 1`, state, movedTo, term)
 }
 
 // TestShardsLostSaysReopen: a server was put back to an earlier state, and no other server has a copy of the shard. Its

@@ -124,7 +124,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 			return ownersHints(ui.Failed("%w", &setup.OwnersError{Owners: owners}), owners)
 		}
 		return ui.Failed("%w", err).Hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
-	case errors.As(err, new(*check.StandbyError)):
+	case check.AddressDo(err) != "":
 		return addressFailure(err)
 	case err != nil:
 		return ui.Failed("%w", err).Hint("files are applied everywhere or nowhere: all servers have to be there (firn shard status)")

@@ -215,10 +215,7 @@ func oneWay(ctx context.Context, servers []topology.Server, shards ...int64) *mo
 // mapOf is what all servers say of their shards.
 func mapOf(ctx context.Context, servers []topology.Server) (*topology.Map, error) {
 	m, _, err := check.ReadMap(ctx, servers)
-	if errors.As(err, new(*check.StandbyError)) {
-		err = addressFailure(err)
-	}
-	return m, err
+	return m, addressFailure(err)
 }
 
 // each moves the shards of all jobs, one after the other.

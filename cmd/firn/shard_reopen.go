@@ -118,7 +118,7 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	}
 	r.printEnded(ctx, cmd, servers)
 	r.warnSequences(cmd)
-	if len(plan.Shards)+len(plan.Told) > 0 && !o.dry {
+	if (plan.Copy || len(plan.Shards)+len(plan.Told) > 0) && !o.dry {
 		if err := o.ask(ctx, cmd, plan); err != nil {
 			return err
 		}

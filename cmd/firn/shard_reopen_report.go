@@ -47,6 +47,9 @@ func (r *reopening) print(w io.Writer) {
 	if f := r.Forgotten(); len(f.Shards) > 0 {
 		fmt.Fprintf(w, "on %s it is written that %s had %s at a later term than %[2]s knows: a reopen was broken off, or %[2]s was put back to an earlier state since. If it was put back, rows that were written to %[3]s since, on %[2]s or another server, are not there\n", strings.Join(f.By, " and "), r.Server, f.Text())
 	}
+	if r.Copy && len(r.Shards)+len(r.Told) == 0 {
+		fmt.Fprintf(w, "server %s is a copy, or was promoted or restored: it has no shard to open, and can get shards again\n", r.Server)
+	}
 	if len(r.Told) > 0 {
 		fmt.Fprintf(w, "server %s to be told who serves %s: what it knows is of what it is a copy of\n", r.Server, phrase.Plural(len(r.Told), "shard"))
 	}

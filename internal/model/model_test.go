@@ -26,6 +26,7 @@ var searches = []model.Search{
 	{Model: "move", Name: "two movers", Define: "ATTEMPTS=2 WRITES=1 IDS=1"},
 	{Model: "move", Name: "the source fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=0"},
 	{Model: "move", Name: "the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1"},
+	{Model: "twins", Name: "two operators and a mover", Define: "OPERATORS=2"},
 
 	{Model: "lease", Name: "as it is, 4 Puts", Define: "PUTS=4", Long: true},
 	{Model: "lease", Name: "with a grant file, 3 processes", Define: "PUTS=3 PROCESSES=3 FILE", Long: true},
@@ -101,6 +102,10 @@ var searches = []model.Search{
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1 MUT_BYWORD", Finds: "lost"},
 	{Model: "move", Define: "ATTEMPTS=3 WRITES=1 IDS=0 MOVERS=1 FAIL=0 MUT_LATER", Finds: "lost", Long: true},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=0 MUT_INPLACE", Finds: "owners"},
+
+	{Model: "twins", Define: "MUT_KNOW", Finds: "twice"},
+	{Model: "twins", Define: "MUT_COPY", Finds: "astray"},
+	{Model: "twins", Define: "MUT_SEEN", Finds: "twice"},
 }
 
 // TestModels runs the short searches, and with FIRN_MODELS=long all.

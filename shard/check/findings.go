@@ -85,14 +85,17 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 	f.all = append(f.all, Finding{l, server, fmt.Sprintf(format, args...), do})
 }
 
-// AddressDo says what to do where the address of a server leads to another database, to a standby, or to a database
-// whose schema firn is lost. For any other error it is empty.
+// AddressDo says what to do where the address of a server leads to another database, to a standby, to another copy than
+// the one that was reopened, or to a database whose schema firn is lost. For any other error it is empty.
 func AddressDo(err error) string {
 	var of *topology.ServerError
 	var stray *topology.StrayError
 	var standby *StandbyError
 	var unrecorded *topology.UnrecordedError
+	var twin *TwinError
 	switch {
+	case errors.As(err, &twin):
+		return toReopened(twin.Server)
 	case errors.As(err, &unrecorded):
 		return "change nothing there, and restore the schema firn from a dump or a backup: docs/shards.md, \"A schema firn that is lost\""
 	case errors.As(err, &standby):
@@ -171,6 +174,20 @@ func refuses(s *Server) bool {
 // first: what else is found follows from it.
 func (f *findings) standby(name string) {
 	f.say(Bad, "", ToPrimary(name), "%s", strings.TrimPrefix((&StandbyError{Server: name}).Error(), "shard: "))
+}
+
+// toReopened says what to do where the address of a server leads to another copy than the one that was reopened.
+func toReopened(server string) string {
+	return fmt.Sprintf("give the address of that one: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If it is permanently gone, what was written there is lost; to open the shards with the rows that are here: firn shard reopen %[1]s --incomplete --shards LIST", server)
+}
+
+// twin is about an address that leads to another copy of a server than the one that was reopened.
+func (f *findings) twin(e *TwinError, views map[string]*topology.View) {
+	text := strings.TrimPrefix(e.Error(), "shard: ")
+	if n := serves(views[e.Server]); n > 0 {
+		text += fmt.Sprintf(". It serves %s: keep programs away from it, which may give the same ids", phrase.Plural(n, "shard"))
+	}
+	f.say(Bad, "", toReopened(e.Server), "%s", text)
 }
 
 // ToPrimary says what to do where the address of a server leads to a standby.
@@ -312,6 +329,11 @@ func (f *findings) cluster(views map[string]*topology.View, all bool) {
 	if err != nil {
 		f.say(Bad, "", cmp.Or(AddressDo(err), "correct the address that leads to the wrong one"), "%s", strings.TrimPrefix(err.Error(), "shard: "))
 		return
+	}
+	var twin *TwinError
+	if errors.As(RefuseTwins(views), &twin) {
+		f.twin(twin, views)
+		return // what else is found follows from it
 	}
 	f.unasked = nil
 	if all {

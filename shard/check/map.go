@@ -26,7 +26,7 @@ func ReadMap(ctx context.Context, servers []topology.Server) (*topology.Map, map
 	if err := errors.Join(failed...); err != nil {
 		return nil, nil, err
 	}
-	if err := RefuseStandbys(views); err != nil {
+	if err := errors.Join(RefuseStandbys(views), RefuseTwins(views)); err != nil {
 		return nil, nil, err
 	}
 	m, err := topology.NewMap(views)

@@ -72,8 +72,8 @@ func withList(do, list string) string { return strings.ReplaceAll(do, "LIST", li
 // word from who is to take it, so a lower term there has been forgotten.
 func OpeningOf(views map[string]*topology.View, n int64) (Opening, bool) {
 	all := saying(views, n)
-	if RefuseStandbys(views) != nil {
-		return Opening{}, false // the primary may know more
+	if RefuseStandbys(views) != nil || RefuseTwins(views) != nil {
+		return Opening{}, false // the primary, or the copy that was reopened, may know more
 	}
 	if len(all) == 0 || len(serving(all)) > 0 || all[0].State != topology.StateMoved {
 		return Opening{}, false
@@ -165,7 +165,7 @@ func wasPutBack(views map[string]*topology.View, server string) bool {
 // servers are such, it returns the one that opens the shard.
 func CopyOf(views map[string]*topology.View, n int64) string {
 	copies := slices.DeleteFunc(saying(views, n), func(c claim) bool { return c.Here })
-	if len(copies) == 0 || RefuseStandbys(views) != nil {
+	if len(copies) == 0 || RefuseStandbys(views) != nil || RefuseTwins(views) != nil {
 		return ""
 	}
 	opens := slices.IndexFunc(copies, func(c claim) bool { return c.State == topology.StateOpen })

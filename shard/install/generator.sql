@@ -31,9 +31,17 @@ CREATE TABLE IF NOT EXISTS firn.server (
 	keys    text,                       -- the scheme by which a key has a shard
 	schemas text,                       -- how a shard's schema is called, as in insta%d
 	servers text[],                     -- the names of all servers, as they were added
-	code    text                        -- the SQL that all functions here are of
+	code    text,                       -- the SQL that all functions here are of
+	incarnation uuid NOT NULL DEFAULT gen_random_uuid(), -- of this server: a copy of it that opens shards takes another
+	formerly uuid[] NOT NULL DEFAULT '{}', -- the incarnations of what this is a copy of
+	peers   jsonb NOT NULL DEFAULT '{}', -- the incarnations of other servers that have opened shards since they were copies, by name
+	system  bigint,                     -- where the incarnation was taken: a copy differs in these,
+	timeline text,                      -- a promoted standby in this
+	database name,
+	relation oid                        -- of this table: a restored dump has another
 );
-INSERT INTO firn.server (layout) VALUES ('{{.Layout}}') ON CONFLICT DO NOTHING;
+INSERT INTO firn.server (layout, system, timeline, database, relation) VALUES ('{{.Layout}}', (pg_control_system()).system_identifier,
+	left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.server'::regclass) ON CONFLICT DO NOTHING;
 DO $do$
 DECLARE
 	has text := (SELECT layout FROM firn.server);
@@ -55,7 +63,8 @@ CREATE TABLE IF NOT EXISTS firn.shard (
 	system   bigint,                    -- where it was opened: a copy differs in these,
 	timeline text,                      -- a promoted standby in this
 	database name,
-	relation oid                        -- of this table: a restored dump has another
+	relation oid,                       -- of this table: a restored dump has another
+	incarnation uuid                    -- that the server had then
 );
 
 -- The generators of a shard: one, or one for each of some tables. Functions name a
@@ -78,11 +87,29 @@ CREATE OR REPLACE FUNCTION firn.pack(state bigint, shard integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
 $$ SELECT {{.Pack "state" "shard"}} $$;
 
+-- The incarnation of this server, or NULL where it is that of what this is a copy of.
+CREATE OR REPLACE FUNCTION firn.incarnation() RETURNS uuid LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp AS
+$$ SELECT v.incarnation FROM firn.server AS v WHERE (v.system, v.timeline, v.database, v.relation) IS NOT DISTINCT FROM
+	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), v.tableoid) $$;
+
+-- Takes another incarnation, where this server has that of what it is a copy of. Two copies
+-- of one server, such as two standbys that were both promoted, differ in nothing else.
+CREATE OR REPLACE FUNCTION firn.take_incarnation() RETURNS uuid LANGUAGE sql VOLATILE
+SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE firn.server AS v SET incarnation = gen_random_uuid(), formerly = v.formerly || v.incarnation, system = (pg_control_system()).system_identifier,
+		timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = v.tableoid
+		WHERE (v.system, v.timeline, v.database, v.relation) IS DISTINCT FROM
+			((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), v.tableoid);
+	SELECT v.incarnation FROM firn.server AS v
+$$;
+
 -- Whether a shard was opened here, and not on what this is a copy of.
 CREATE OR REPLACE FUNCTION firn.is_here(s firn.shard) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS
-$$ SELECT (s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM
-	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass::oid) $$;
+$$ SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation) IS NOT DISTINCT FROM
+	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass::oid,
+	(SELECT v.incarnation FROM firn.server AS v)) $$;
 
 -- What to do about a shard that gives no ids here. A server of a cluster asks for what looks
 -- at the other servers: the shard may be there by the time that somebody types this.
@@ -93,6 +120,21 @@ SET search_path = pg_catalog, pg_temp AS $$
 		ELSE 'retry the transaction; if that does not help: firn shard doctor' END
 	FROM firn.server AS v
 $$;
+
+-- Refuses a server that is a copy and has not taken an incarnation of its own: a shard that
+-- it took would be unknown to the other servers, which know what this is a copy of.
+CREATE OR REPLACE FUNCTION firn.check_incarnation() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	v firn.server;
+BEGIN
+	SELECT * INTO v FROM firn.server;
+	IF firn.incarnation() IS NULL THEN
+		RAISE EXCEPTION 'firn: this server is a copy of server %, or was promoted, restored or renamed', v.name USING ERRCODE = 'ID003',
+			DETAIL = format('it was system %s, timeline %s, database %s, when firn.server was the table with oid %s', v.system, v.timeline, v.database, v.relation),
+			HINT = format('firn shard reopen %s', v.name);
+	END IF;
+END $$;
 
 -- Refuses a shard that is not open here.
 CREATE OR REPLACE FUNCTION firn.check_here(s firn.shard) RETURNS void LANGUAGE plpgsql
@@ -142,7 +184,7 @@ BEGIN
 	-- One statement where all is well: each further one costs.
 	SELECT x.schema INTO s.schema FROM firn.shard AS x, firn.server AS y
 		WHERE x.shard OPERATOR(pg_catalog.=) enter.shard AND y.cluster OPERATOR(pg_catalog.=) enter.cluster AND x.state OPERATOR(pg_catalog.=) 'open'
-			AND x.relation OPERATOR(pg_catalog.=) x.tableoid
+			AND x.incarnation OPERATOR(pg_catalog.=) y.incarnation AND x.relation OPERATOR(pg_catalog.=) x.tableoid
 			AND CASE WHEN pg_catalog.pg_is_in_recovery() THEN false ELSE x.database OPERATOR(pg_catalog.=) pg_catalog.current_database()
 				AND x.timeline OPERATOR(pg_catalog.=) pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8)
 				AND x.system OPERATOR(pg_catalog.=) (pg_catalog.pg_control_system()).system_identifier END;
@@ -179,6 +221,7 @@ BEGIN
 	SELECT g.counter, s.state = 'open' AND g.identity = g."offset" AND s.database = current_database() AND s.relation = s.tableoid
 			AND s.timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8)
 			AND s.system = (pg_control_system()).system_identifier
+			AND s.incarnation = (SELECT v.incarnation FROM firn.server AS v)
 		INTO counter, usable
 		FROM firn.generator AS g JOIN firn.shard AS s ON s.shard = g.shard
 		WHERE g."offset" = advance."offset";
@@ -378,9 +421,14 @@ DECLARE
 BEGIN
 	PERFORM firn.commit_durably();
 	PERFORM firn.check_here(s) FROM firn.shard AS s WHERE s.shard = open_at.shard AND s.state = 'moved' FOR UPDATE;
+	IF (SELECT v.cluster IS NULL FROM firn.server AS v) THEN
+		PERFORM firn.take_incarnation();
+	ELSE
+		PERFORM firn.check_incarnation();
+	END IF;
 	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = term + 1,
 			system = (pg_control_system()).system_identifier, timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(),
-			relation = x.tableoid
+			relation = x.tableoid, incarnation = firn.incarnation()
 		WHERE x.shard = open_at.shard;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'firn: there is no shard %', shard USING ERRCODE = 'ID005';
@@ -501,7 +549,7 @@ BEGIN
 	RETURN qualified::regclass;
 END $$;
 
-REVOKE ALL ON FUNCTION firn.is_here, firn.cure, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
+REVOKE ALL ON FUNCTION firn.incarnation, firn.take_incarnation, firn.check_incarnation, firn.is_here, firn.cure, firn.check_here, firn.enter, firn.refuse, firn.advance, firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
 	firn.commit_durably, firn.halt, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
 	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

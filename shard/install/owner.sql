@@ -145,8 +145,10 @@ BEGIN
 END $$;
 
 -- Claims a shard for a mover on the server that it is to come to. Until it is open here
--- this one says where it is: at the owner. A copy that is not kept is to be dropped.
-CREATE OR REPLACE FUNCTION firn.claim(shard integer, schema name, term bigint, attempt text, batch text, source text, target text, keep boolean) RETURNS void LANGUAGE plpgsql
+-- this one says where it is: at the owner. A copy that is not kept is to be dropped. The
+-- incarnation is that which the owner knows of this server.
+CREATE OR REPLACE FUNCTION firn.claim(shard integer, schema name, term bigint, attempt text, batch text, source text, target text, keep boolean,
+	incarnation uuid DEFAULT firn.incarnation()) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
@@ -154,7 +156,10 @@ DECLARE
 	made boolean;
 	here text := (SELECT v.name FROM firn.server AS v);
 BEGIN
-	PERFORM firn.commit_durably();
+	PERFORM firn.commit_durably(), firn.check_incarnation();
+	IF claim.incarnation <> firn.incarnation() THEN
+		RAISE EXCEPTION 'firn: this server is another one than was seen' USING ERRCODE = 'ID003', HINT = 'firn shard status';
+	END IF;
 	INSERT INTO firn.shard (shard, schema, state, term, moved_to) VALUES (shard, schema, 'moved', 0, source) ON CONFLICT DO NOTHING;
 	made := FOUND;
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = claim.shard FOR UPDATE;
@@ -183,7 +188,7 @@ BEGIN
 	END IF;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = CASE here WHEN source THEN target ELSE source END,
 			term = claim.term, attempt = claim.attempt, system = (pg_control_system()).system_identifier,
-			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid
+			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid, incarnation = firn.incarnation()
 		WHERE x.shard = s.shard;
 	IF NOT keep THEN
 		UPDATE firn.move AS x SET loaded = false, copied = NULL WHERE x.shard = s.shard;
@@ -555,7 +560,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
 BEGIN
-	PERFORM firn.commit_durably();
+	PERFORM firn.commit_durably(), firn.check_incarnation();
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = record_owner.shard FOR UPDATE;
 	IF firn.is_here(s) AND s.state = 'moved' AND s.term >= term THEN
 		RETURN;
@@ -564,7 +569,7 @@ BEGIN
 	END IF;
 	DELETE FROM firn.move AS x WHERE x.shard = s.shard;
 	UPDATE firn.shard AS x SET state = 'moved', moved_to = record_owner.moved_to, term = record_owner.term, attempt = NULL, system = (pg_control_system()).system_identifier,
-			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid
+			timeline = left(pg_walfile_name(pg_current_wal_lsn()), 8), database = current_database(), relation = x.tableoid, incarnation = firn.incarnation()
 		WHERE x.shard = s.shard;
 	PERFORM firn.forget_dropped();
 	PERFORM firn.halt(s.shard) WHERE EXISTS (SELECT FROM pg_namespace AS n WHERE n.nspname = s.schema);
@@ -619,8 +624,9 @@ DECLARE
 BEGIN
 	PERFORM firn.commit_durably();
 	-- Where nothing was known, nothing can be of what this is a copy of.
-	INSERT INTO firn.shard (shard, schema, state, term, moved_to, system, timeline, database, relation)
-		VALUES (shard, schema, 'moved', 0, owner, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass)
+	INSERT INTO firn.shard (shard, schema, state, term, moved_to, system, timeline, database, relation, incarnation)
+		VALUES (shard, schema, 'moved', 0, owner, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass,
+			firn.incarnation())
 		ON CONFLICT DO NOTHING;
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = revoke.shard FOR UPDATE;
 	PERFORM firn.may_revoke(shard, term, owner, was_term);
@@ -650,10 +656,41 @@ BEGIN
 	RETURN firn.halt(s.shard);
 END $$;
 
+-- Has this server, which is promoted, restored or a copy, take an incarnation of its own before
+-- it opens shards, if it still has the one that was seen. A server that is no copy keeps it.
+CREATE OR REPLACE FUNCTION firn.begin_reopen(was uuid) RETURNS uuid LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM firn.commit_durably();
+	PERFORM FROM firn.server AS v WHERE v.incarnation = was FOR UPDATE;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'firn: this server is another one than was seen, or somebody else reopens it' USING ERRCODE = 'ID007',
+			HINT = (SELECT format('firn shard reopen %s, which looks at all servers again', v.name) FROM firn.server AS v);
+	END IF;
+	RETURN firn.take_incarnation();
+END $$;
+
+-- Keeps the incarnation of another server that is about to open shards, of which this server
+-- knows the one that it had before. Where another copy of that server was reopened since, both
+-- would serve the same shards: only an operator knows that the other one is gone (anyway).
+CREATE OR REPLACE FUNCTION firn.know(server text, incarnation uuid, formerly uuid[], anyway boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	known uuid;
+BEGIN
+	PERFORM firn.commit_durably();
+	SELECT (v.peers ->> server)::uuid INTO known FROM firn.server AS v FOR UPDATE;
+	IF known <> ALL (know.formerly || know.incarnation) AND NOT anyway THEN
+		RAISE EXCEPTION 'firn: another copy of server % was reopened since', server USING ERRCODE = 'ID003',
+			HINT = 'firn shard status';
+	END IF;
+	UPDATE firn.server AS v SET peers = v.peers || jsonb_build_object(know.server, know.incarnation) WHERE known IS DISTINCT FROM know.incarnation;
+END $$;
+
 -- Refuses a shard that must not be opened anew on this server, or whose row was seen on
 -- what this is a copy of: the shard may have moved from there since. It changes nothing:
 -- what firn.revoke takes from the others is not given back.
-CREATE OR REPLACE FUNCTION firn.may_reopen(shard integer, was_term bigint, was_state text, system bigint, timeline text) RETURNS firn.shard LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.may_reopen(shard integer, was_term bigint, was_state text, system bigint, timeline text, incarnation uuid) RETURNS firn.shard LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
@@ -661,7 +698,8 @@ BEGIN
 	SELECT * INTO STRICT s FROM firn.shard AS x WHERE x.shard = may_reopen.shard FOR UPDATE;
 	IF s.term <> was_term OR s.state <> was_state THEN
 		RAISE EXCEPTION 'firn: shard % was % at term %, and is % at %: somebody else works on it', shard, was_state, was_term, s.state, s.term USING ERRCODE = 'ID007';
-	ELSIF (system, timeline) IS DISTINCT FROM ((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)) THEN
+	ELSIF (system, timeline, incarnation) IS DISTINCT FROM
+			((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), (SELECT v.incarnation FROM firn.server AS v)) THEN
 		RAISE EXCEPTION 'firn: shard % was seen on what this is a copy of, or before this was promoted or restored', shard USING ERRCODE = 'ID007',
 			HINT = format('firn shard reopen %s, which looks at all servers again', (SELECT v.name FROM firn.server AS v));
 	ELSIF s.state = 'moved' AND firn.given_to(s) IS NULL THEN
@@ -711,10 +749,10 @@ END $$;
 -- Opens a shard at a term, above a state, on a server that was promoted or restored, or
 -- on which it was closed; or that let it go, or was about to take it, where nobody else
 -- can have it any more: after firn.revoke on all others.
-CREATE OR REPLACE FUNCTION firn.reopen(shard integer, was_term bigint, was_state text, system bigint, timeline text, term bigint, above bigint) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.reopen(shard integer, was_term bigint, was_state text, system bigint, timeline text, incarnation uuid, term bigint, above bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	s firn.shard := firn.may_reopen(shard, was_term, was_state, system, timeline);
+	s firn.shard := firn.may_reopen(shard, was_term, was_state, system, timeline, incarnation);
 	sequences jsonb;
 BEGIN
 	PERFORM firn.commit_durably();

@@ -68,7 +68,7 @@ const rewrite = "SELECT firn.write_functions(g) FROM firn.generator AS g WHERE s
 
 // elsewhere are rules about a shard that was opened on what this is a copy of, which differs in one thing.
 func elsewhere() (all []rule) {
-	for _, differs := range []string{"system = 1", "timeline = '00000000'", "database = 'other'", "relation = 1"} {
+	for _, differs := range []string{"system = 1", "timeline = '00000000'", "database = 'other'", "relation = 1", "incarnation = gen_random_uuid()"} {
 		here := "UPDATE firn.shard SET " + differs
 		all = append(all,
 			rule{"is it here with " + differs, "a", here, "SELECT firn.is_here(s) FROM firn.shard AS s WHERE shard = 0", "f"},

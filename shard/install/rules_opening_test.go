@@ -47,14 +47,28 @@ var openingRules = []rule{
 	{"what was overruled is fenced", "a", "SELECT firn.overrule(1, 99, 'b', 98)", unfenced, "0"},
 	{"what was overruled gives no ids", "a", opened + "SELECT firn.overrule(0, 99, 'b', 98)", "insta0.next_id()", "ID002"},
 
-	{"reopen", "a", "", mayReopen("0, {t0}, 'open', system, timeline"), "{t0}"},
-	{"reopen at another term", "a", "", mayReopen("0, {t0} + 1, 'open', system, timeline"), "ID007"},
-	{"reopen in another state", "a", "", mayReopen("0, {t0}, 'closed', system, timeline"), "ID007"},
-	{"reopen another system", "a", "", mayReopen("0, {t0}, 'open', system + 1, timeline"), "ID007"},
-	{"reopen another timeline", "a", "", mayReopen("0, {t0}, 'open', system, 'FFFFFFFF'"), "ID007"},
-	{"reopen a copy that nobody calls complete", "b", "", mayReopen("1, {t1}, 'moved', system, timeline"), "ID003"},
-	{"reopen what was let go to this server", "b", wordOf1, mayReopen("1, {t1}, 'moved', system, timeline"), "{t1}"},
-	{"reopen what was let go to another", "b", wordOf1 + "; " + onCopy, mayReopen("1, {t1}, 'moved', system, '00000001'"), "ID003"},
+	{"reopen", "a", "", mayReopen("0, {t0}, 'open', system, timeline, incarnation"), "{t0}"},
+	{"reopen at another term", "a", "", mayReopen("0, {t0} + 1, 'open', system, timeline, incarnation"), "ID007"},
+	{"reopen in another state", "a", "", mayReopen("0, {t0}, 'closed', system, timeline, incarnation"), "ID007"},
+	{"reopen another system", "a", "", mayReopen("0, {t0}, 'open', system + 1, timeline, incarnation"), "ID007"},
+	{"reopen another timeline", "a", "", mayReopen("0, {t0}, 'open', system, 'FFFFFFFF', incarnation"), "ID007"},
+	{"reopen another incarnation", "a", "", mayReopen("0, {t0}, 'open', system, timeline, gen_random_uuid()"), "ID007"},
+	{"a server that is no copy keeps its incarnation", "a", "", "SELECT firn.begin_reopen(v.incarnation) = v.incarnation FROM firn.server AS v", "t"},
+	{"a copy takes an incarnation", "a", copied, "SELECT firn.begin_reopen(v.incarnation) <> v.incarnation FROM firn.server AS v", "t"},
+	{"a copy takes one incarnation", "a", copied + "; SELECT firn.begin_reopen(v.incarnation) FROM firn.server AS v", "SELECT firn.begin_reopen(v.incarnation) = v.incarnation AND firn.incarnation() = v.incarnation FROM firn.server AS v", "t"},
+	{"a copy knows what it was", "a", "CREATE TEMPORARY TABLE was AS SELECT v.incarnation FROM firn.server AS v; " + copied + "; SELECT firn.begin_reopen(w.incarnation) FROM was AS w", "SELECT v.formerly = ARRAY[w.incarnation] FROM firn.server AS v, was AS w", "t"},
+	{"another copy than was seen", "a", copied, "firn.begin_reopen(gen_random_uuid())", "ID007"},
+	{"a server that nobody knows yet", "a", "SELECT firn.know('b', '11111111-1111-1111-1111-111111111111', '{}', false)", "SELECT v.peers ->> 'b' FROM firn.server AS v", "11111111-1111-1111-1111-111111111111"},
+	{"a copy of the server that is known", "a", "SELECT firn.know('b', '11111111-1111-1111-1111-111111111111', '{}', false); SELECT firn.know('b', '22222222-2222-2222-2222-222222222222', '{11111111-1111-1111-1111-111111111111}', false)", "SELECT v.peers ->> 'b' FROM firn.server AS v", "22222222-2222-2222-2222-222222222222"},
+	{"the server that is known", "a", "SELECT firn.know('b', '11111111-1111-1111-1111-111111111111', '{}', false)", "firn.know('b', '11111111-1111-1111-1111-111111111111', '{}', false)", ""},
+	{"another copy of what was known", "a", "SELECT firn.know('b', '11111111-1111-1111-1111-111111111111', '{33333333-3333-3333-3333-333333333333}', false)", "firn.know('b', '22222222-2222-2222-2222-222222222222', '{33333333-3333-3333-3333-333333333333}', false)", "ID003"},
+	{"another copy, by the word of an operator", "a", "SELECT firn.know('b', '11111111-1111-1111-1111-111111111111', '{33333333-3333-3333-3333-333333333333}', false); SELECT firn.know('b', '22222222-2222-2222-2222-222222222222', '{33333333-3333-3333-3333-333333333333}', true)", "SELECT v.peers ->> 'b' FROM firn.server AS v", "22222222-2222-2222-2222-222222222222"},
+	{"nothing is opened on a copy", "a", "SELECT firn.close(0); " + copied, "firn.open(0)", "ID003"},
+	{"nothing is told to a copy", "a", copied, "firn.record_owner(1, 99, 'b')", "ID003"},
+	{"what another server takes from a copy is not its own", "a", copied + "; SELECT firn.revoke(7, 'insta7', 5, 'b', 2)", "SELECT firn.is_here(s) FROM firn.shard AS s WHERE s.shard = 7", "f"},
+	{"reopen a copy that nobody calls complete", "b", "", mayReopen("1, {t1}, 'moved', system, timeline, incarnation"), "ID003"},
+	{"reopen what was let go to this server", "b", wordOf1, mayReopen("1, {t1}, 'moved', system, timeline, incarnation"), "{t1}"},
+	{"reopen what was let go to another", "b", wordOf1 + "; " + onCopy, mayReopen("1, {t1}, 'moved', system, '00000001', incarnation"), "ID003"},
 	{"reopened sequences continue", "b", wordWith("1700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "1701"},
 	{"reopened sequences are not set back", "b", "SELECT setval('insta1.users_number_seq', 1900); " + wordWith("1700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "1901"},
 	{"a reopened sequence continues after the number that the mark says was drawn", "b", "SELECT setval('insta1.users_number_seq', 2700, false); " + wordWith("2700") + "; SELECT " + reopen1, "nextval('insta1.users_number_seq')", "2701"},
@@ -99,7 +113,7 @@ var openingRules = []rule{
 	{"guards stay as long as a move", "b", "SELECT firn.drop_fences({2})", "SELECT count(*) FROM firn.replicated('insta2') AS r WHERE NOT firn.is_guarded(r)", "0"},
 }
 
-const reopen1 = "firn.reopen(1, {t1}, 'moved', (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), 99, 0)"
+const reopen1 = "firn.reopen(1, {t1}, 'moved', (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), (SELECT incarnation FROM firn.server), 99, 0)"
 
 const unsubscribe1 = "SELECT firn.unsubscribe('{b1}', ARRAY[1], ARRAY[{t1}], ARRAY['{k1}'])"
 
@@ -109,5 +123,5 @@ func wordWith(number string) string {
 }
 
 func mayReopen(arguments string) string {
-	return "SELECT (firn.may_reopen(" + arguments + ")).term FROM (SELECT (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8)) AS x (system, timeline)"
+	return "SELECT (firn.may_reopen(" + arguments + ")).term FROM (SELECT (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), (SELECT incarnation FROM firn.server)) AS x (system, timeline, incarnation)"
 }

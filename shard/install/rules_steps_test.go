@@ -3,6 +3,7 @@ package install_test
 const (
 	// onCopy makes the rows of all shards those of a copy, as a promotion does.
 	onCopy = "UPDATE firn.shard SET timeline = 'FFFFFFFF'"
+	copied = "UPDATE firn.server SET timeline = 'FFFFFFFF'"
 
 	// wordOf1 is that of the source that shard 1 was let go to b.
 	wordOf1 = "INSERT INTO insta1.firn_mark VALUES ({t1}, '{k1}', 'b', 7, '{}')"
@@ -42,6 +43,8 @@ var stepRules = []rule{
 	{"claim", "b", "", "firn.claim(0, 'insta0', 99, 'me', 'abcdefghijkl', 'a', 'b', true)", ""},
 	{"claim another schema", "b", "", "firn.claim(1, 'insta0', 99, 'me', '{b1}', 'a', 'b', true)", "42710"},
 	{"claim below a term", "b", "", "firn.claim(1, 'insta1', {t1}, 'me', '{b1}', 'a', 'b', true)", "ID007"},
+	{"claim on a copy of the server", "b", copied, "firn.claim(0, 'insta0', 99, 'me', 'abcdefghijkl', 'a', 'b', true)", "ID003"},
+	{"claim on another server than was seen", "b", "", "firn.claim(0, 'insta0', 99, 'me', 'abcdefghijkl', 'a', 'b', true, gen_random_uuid())", "ID003"},
 	{"claim on a server that was taken out", "b", "UPDATE firn.server SET servers = '{a}'", "firn.claim(0, 'insta0', 99, 'me', 'abcdefghijkl', 'a', 'b', true)", "ID006"},
 	{"claim what is open", "a", "", "firn.claim(1, 'insta1', 99, 'me', '{b1}', 'b', 'a', true)", "ID007"},
 	{"claim on a copy", "b", onCopy, "firn.claim(1, 'insta1', 99, 'me', '{b1}', 'a', 'b', true)", "ID003"},

@@ -194,7 +194,7 @@ func durably(t *testing.T, at map[string]site) {
 		{"a", onCopy, "firn.record_owner(1, 99, 'b')"},
 		{"b", "", "firn.revoke(1, 'insta1', 99, 'a', 98)"},
 		{"a", "", "firn.overrule(0, 99, 'b', 98)"},
-		{"a", "SELECT firn.close(0)", "firn.reopen(0, s.term, 'closed', s.system, s.timeline, 99, 0) FROM firn.shard AS s WHERE s.shard = 0"},
+		{"a", "SELECT firn.close(0)", "firn.reopen(0, s.term, 'closed', s.system, s.timeline, s.incarnation, 99, 0) FROM firn.shard AS s WHERE s.shard = 0"},
 	} {
 		given := tt.given + "; SET LOCAL synchronous_commit = off; SELECT " + tt.step
 		if got := at[tt.on].says(t, given, "current_setting('synchronous_commit')"); got != "on" {
@@ -219,7 +219,7 @@ func oneByOne(t *testing.T, at map[string]site) {
 		{"a", later, 2, "", "firn.record_owner(2, 950, 'b')", "ID007"},
 		{"b", later, 1, "", "firn.may_revoke(1, 99, 'a', 98)", "ID007"},
 		{"a", later, 0, "", "firn.overrule(0, 99, 'b', 98)", "ID007"},
-		{"a", later, 0, "", mayReopen("0, {t0}, 'open', system, timeline"), "ID007"},
+		{"a", later, 0, "", mayReopen("0, {t0}, 'open', system, timeline, incarnation"), "ID007"},
 		{"b", opened, 1, "DELETE FROM firn.move WHERE shard = 1", "firn.drop_copy(1, true)", "ID007"},
 		{"b", opened, 3, "", "firn.subscribe('{b3}', 4)", "ID007"},
 	} {

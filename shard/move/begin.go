@@ -38,14 +38,33 @@ func (m *Mover) begin(ctx context.Context, g goal, some []pairOf) error {
 // claim has the other server know where the shards are, and that they may come. A copy
 // that is there is kept, unless it is to be given up.
 func (m *Mover) claim(ctx context.Context, g goal, some []pairOf, keep bool) error {
-	_, to := m.ends(g)
+	one, to := m.ends(g)
+	incarnation, err := one.know(ctx, to)
+	if err != nil {
+		return err
+	}
 	for _, p := range some {
 		from, _ := p.sides(g)
-		if err := to.call(ctx, "SELECT firn.claim($1, $2, $3, $4, $5, $6, $7, $8)", p.shard, from.schema, from.term, from.attempt, m.batch, m.source.Name, m.target.Name, keep); err != nil {
+		if err := to.call(ctx, "SELECT firn.claim($1, $2, $3, $4, $5, $6, $7, $8, $9)", p.shard, from.schema, from.term, from.attempt, m.batch, m.source.Name, m.target.Name, keep, incarnation); err != nil {
 			return m.noWayBack(g, p.shard, m.inWay(ctx, to.conn, p, err))
 		}
 	}
 	return nil
+}
+
+// know has a server know the incarnation of the one that a shard comes to, which may be a copy of the server that it was.
+func (e *end) know(ctx context.Context, to *end) (incarnation string, err error) {
+	if err := to.connect(ctx); err != nil {
+		return "", err
+	}
+	var formerly []string
+	if err := to.conn.QueryRow(ctx, "SELECT v.incarnation::text, v.formerly::text[] FROM firn.server AS v").Scan(&incarnation, &formerly); err != nil {
+		return "", to.fault(err)
+	}
+	if len(formerly) == 0 {
+		return incarnation, nil
+	}
+	return incarnation, e.call(ctx, "SELECT firn.know($1, $2, $3, false)", to.Name, incarnation, formerly)
 }
 
 // guard has the source refuse to receive, on any copy of it, what the way back brings. That waits

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -106,6 +107,9 @@ type standing struct {
 func (l *planner) look(ctx context.Context, shards []int64) error {
 	if l.source.View.Cluster != l.target.View.Cluster || l.source.View.Cluster == "" {
 		return fmt.Errorf("shard: servers %s and %s are not of one cluster", l.Source, l.Target)
+	}
+	if err := check.RefuseTwins(map[string]*topology.View{l.Source: l.source.View, l.Target: l.target.View}); err != nil {
+		return err
 	}
 	code, err := install.Code(l.source.Layout)
 	if err != nil {

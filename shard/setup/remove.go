@@ -118,6 +118,6 @@ func (r *Removal) Run(ctx context.Context) error {
 		}
 	}
 	return atonce.Each(r.staying, func(_ int, t *site) error {
-		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(r.rest))
+		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(r.rest)+", peers = peers - "+literal(r.Server))
 	})
 }

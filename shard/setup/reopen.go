@@ -23,6 +23,7 @@ type Reopening struct {
 	Left   []Left         // not to be opened
 	Told   []Told         // of what this is a copy of, and open elsewhere
 	Closed []Closed       // to be closed on other servers, which serve them too
+	Copy   bool           // the server is a copy, and takes an incarnation of its own, also where it opens no shard
 
 	// Incomplete says that a copy is opened as it is of which nobody knows that it has
 	// all rows: those that it lacks are lost, and ids are not given again all the same.
@@ -39,6 +40,12 @@ type Reopening struct {
 	terms    map[int64]int64 // above all that servers have seen, or had
 	system   int64           // of the server as it was seen
 	timeline string
+
+	incarnation string   // of the server: as it was seen, until it takes its own
+	formerly    []string // its earlier ones
+	begun       bool
+	introduced  map[string]bool // other servers that know the incarnation
+
 	compared map[copyOf]check.Comparison // what other servers have of a shard, with what the server has
 }
 
@@ -89,7 +96,7 @@ func PlanReopen(server string, views map[string]*topology.View, away, gone []str
 			return nil, &AwayError{server, name, unlisted(name, server, views)}
 		}
 	}
-	r := &Reopening{Server: server, terms: make(map[int64]int64), compared: make(map[copyOf]check.Comparison), system: v.System, timeline: v.Timeline}
+	r := &Reopening{Server: server, Copy: !v.Itself, terms: make(map[int64]int64), compared: make(map[copyOf]check.Comparison), system: v.System, timeline: v.Timeline, incarnation: v.Incarnation, introduced: make(map[string]bool)}
 	for _, other := range views {
 		for _, row := range other.Shards {
 			r.terms[row.Shard] = max(r.terms[row.Shard], row.Term+unseen+1)
@@ -238,8 +245,38 @@ func toldOf(row topology.Row, views map[string]*topology.View) *Told {
 	return nil
 }
 
+// begin has the server take an incarnation of its own, where it is promoted, restored or a copy.
+func (r *Reopening) begin(ctx context.Context, conn *pgx.Conn) error {
+	if r.begun {
+		return nil
+	}
+	if err := conn.QueryRow(ctx, "SELECT firn.begin_reopen($1)::text", r.incarnation).Scan(&r.incarnation); err != nil {
+		return err
+	}
+	err := conn.QueryRow(ctx, "SELECT formerly::text[] FROM firn.server").Scan(&r.formerly)
+	r.begun = err == nil
+	return err
+}
+
+// introduce has all other servers know the incarnation. One that knows of another copy that was reopened refuses.
+func (r *Reopening) introduce(ctx context.Context, others map[string]*pgx.Conn) error {
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		if r.introduced[name] || len(r.formerly) == 0 {
+			continue
+		}
+		if _, err := others[name].Exec(ctx, "SELECT firn.know($1, $2, $3, $4)", r.Server, r.incarnation, r.formerly, r.Incomplete); err != nil {
+			return &topology.ServerError{Server: name, Err: err}
+		}
+		r.introduced[name] = true
+	}
+	return nil
+}
+
 // Tell has the server know where the shards are that are open elsewhere.
 func (r *Reopening) Tell(ctx context.Context, conn *pgx.Conn) error {
+	if err := r.begin(ctx, conn); err != nil {
+		return err
+	}
 	for _, t := range r.Told {
 		if _, err := conn.Exec(ctx, "SELECT firn.record_owner($1, $2, $3)", t.Shard, t.Term, t.Server); err != nil {
 			return err
@@ -255,6 +292,12 @@ func (r *Reopening) Reopen(ctx context.Context, conn *pgx.Conn, others map[strin
 	term := r.terms[row.Shard]
 	if _, err := conn.Exec(ctx, "SELECT firn.floor_above($1)", above); err != nil {
 		return err // of the clock, before anything is taken from the others
+	}
+	if err := r.begin(ctx, conn); err != nil {
+		return err
+	}
+	if err := r.introduce(ctx, others); err != nil {
+		return err
 	}
 	doubt, err := r.checkRow(ctx, conn, others, row)
 	if err != nil {
@@ -346,7 +389,7 @@ func (r *Reopening) closes(n int64, server string) bool {
 
 // open is the last step of Reopen, of a row that has a state by now.
 func (r *Reopening) open(ctx context.Context, conn *pgx.Conn, row topology.Row, state topology.State, above int64) error {
-	_, err := conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5, $6, $7)", row.Shard, row.Term, string(state), r.system, r.timeline, r.terms[row.Shard], above)
+	_, err := conn.Exec(ctx, "SELECT firn.reopen($1, $2, $3, $4, $5, $6, $7, $8)", row.Shard, row.Term, string(state), r.system, r.timeline, r.incarnation, r.terms[row.Shard], above)
 	return err
 }
 
@@ -354,7 +397,7 @@ func (r *Reopening) open(ctx context.Context, conn *pgx.Conn, row topology.Row, 
 // go from there, the server that it went to says whether it has opened it, if it is asked.
 func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[string]*pgx.Conn, row topology.Row) (doubt, err error) {
 	var word string
-	err = conn.QueryRow(ctx, "SELECT coalesce(firn.given_to(firn.may_reopen($1, $2, $3, $4, $5)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline).Scan(&word)
+	err = conn.QueryRow(ctx, "SELECT coalesce(firn.given_to(firn.may_reopen($1, $2, $3, $4, $5, $6)), '')", row.Shard, row.Term, string(row.State), r.system, r.timeline, r.incarnation).Scan(&word)
 	switch {
 	case row.State != topology.StateMoved:
 		return nil, err

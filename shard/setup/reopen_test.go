@@ -102,7 +102,7 @@ func lateReopen(t *testing.T, was, now *pgx.Conn, plan *setup.Reopening) {
 	if err := plan.Reopen(t.Context(), now, nil, row, 0); code(err) != "ID007" {
 		t.Errorf("planned of another server: %v", err)
 	}
-	last := `SELECT format('SELECT firn.reopen(%s, %s, %L, %s, %L, %s, 0)', shard, term, state, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), term + 1)
+	last := `SELECT format('SELECT firn.reopen(%s, %s, %L, %s, %L, %L, %s, 0)', shard, term, state, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), incarnation, term + 1)
 		FROM firn.shard WHERE shard = $1`
 	var sql string
 	if err := was.QueryRow(t.Context(), last, row.Shard).Scan(&sql); err != nil {

@@ -54,8 +54,8 @@ func (r *Reopening) compare(ctx context.Context, conn *pgx.Conn, others map[stri
 }
 
 // mayReopenSQL asks a server whether it would open the copy that it has.
-const mayReopenSQL = `SELECT firn.may_reopen(s.shard, s.term, s.state, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8))
-FROM firn.shard AS s WHERE s.shard = $1`
+const mayReopenSQL = `SELECT firn.may_reopen(s.shard, s.term, s.state, (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), v.incarnation)
+FROM firn.shard AS s, firn.server AS v WHERE s.shard = $1`
 
 // receivedSQL is up to where in the log of the server of the plan another server has received a shard. There is no
 // row while a table is being copied: the copy of a table may be ahead of the stream.

@@ -62,6 +62,11 @@ func LookReopen(ctx context.Context, servers []topology.Server, name string, o R
 			away = append(away, s.Name)
 		}
 	}
+	if !o.Incomplete {
+		if err := check.RefuseTwins(views); err != nil {
+			return nil, err
+		}
+	}
 	r, err := PlanReopen(name, views, away, o.Gone, o.Asked)
 	if err != nil {
 		return nil, err

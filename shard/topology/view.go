@@ -26,9 +26,17 @@ type View struct {
 	System   int64    // the identifier of the PostgreSQL system
 	Timeline string   // of what it writes; empty on a standby
 	Standby  bool     // it follows another server
-	Database string   // its name
-	Original string   // the database beside it that its shards were opened in, and that is there still; empty: none, or one shard was opened here
-	Version  int      // of PostgreSQL: 150018 is 15.18
+
+	// Incarnation is of the server: a copy of it that opens shards takes another one. Formerly are those of what it
+	// is a copy of, and Peers those of other servers that have opened shards since they were copies, by name.
+	Incarnation string
+	Formerly    []string
+	Peers       map[string]string
+	Itself      bool // the incarnation was taken here, and not on what this is a copy of
+
+	Database string // its name
+	Original string // the database beside it that its shards were opened in, and that is there still; empty: none, or one shard was opened here
+	Version  int    // of PostgreSQL: 150018 is 15.18
 	Clock    time.Time
 	Shards   []Row // by number
 }
@@ -73,9 +81,10 @@ var ErrNoCluster = errors.New("shard: this database has no firn.server: it is in
 // lookSQL reads everything in one statement, so that it is of one instant.
 const lookSQL = `
 SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shards, 0), coalesce(v.keys, ''), coalesce(v.schemas, ''),
-	coalesce(v.servers, '{}'), coalesce(v.code, ''), current_database()::text, me.original, me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
+	coalesce(v.servers, '{}'), coalesce(v.code, ''), v.incarnation::text, v.formerly::text[], v.peers,
+	coalesce((v.system, v.timeline, v.database, v.relation) = (me.system, me.timeline, current_database(), v.tableoid), false), current_database()::text, me.original, me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
 	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
-	(s.system, s.timeline, s.database, s.relation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid),
+	(s.system, s.timeline, s.database, s.relation, s.incarnation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid, v.incarnation),
 	s.state = 'moved' AND s.attempt IS NULL AND s.term > 0, s.state = 'moved' AND n.oid IS NULL
 FROM firn.server AS v
 CROSS JOIN (SELECT (pg_control_system()).system_identifier AS system,
@@ -106,7 +115,7 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			told, dropped *bool
 		}
 		if err := rows.Scan(&layout, &one.Cluster, &one.Server, &shards, &keys, &one.Schemas,
-			&one.Servers, &one.Code, &one.Database, &one.Original, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
+			&one.Servers, &one.Code, &one.Incarnation, &one.Formerly, &one.Peers, &one.Itself, &one.Database, &one.Original, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
 			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here, &row.told, &row.dropped); err != nil {
 			return nil, err
 		}
