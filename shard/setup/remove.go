@@ -18,7 +18,7 @@ type Removal struct {
 
 	rest    []string // names of those that stay
 	m       *topology.Map
-	leaving *site    // nil: it is gone
+	leaving *site // nil: it is gone
 	staying []*site
 }
 
