@@ -1,0 +1,34 @@
+package testserver
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// PostgresUpgraded stops a server and starts another one, which pg_upgrade makes of its data. The version of the new one is
+// the second one that FIRN_TEST_POSTGRES names, or that of this machine, which pg_upgrade takes for a newer one too.
+func PostgresUpgraded(tb testing.TB, from *Server) *Server {
+	tb.Helper()
+	from.Stop(tb)
+	_, major := asked()
+	old, p := from.plan.programs, postgresOf(tb, major)
+	prepare := func(s *Server) error {
+		initdb := p.argv("initdb", "-D", filepath.Join(s.home, "data"), "-U", "t", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+		if p.major == "18" && old.major != "18" { // has checksums where nobody says otherwise
+			initdb = append(initdb, "--no-data-checksums")
+		}
+		if err := s.run(initdb...); err != nil {
+			return err
+		}
+		return s.run(p.argv("pg_upgrade", "-U", "t", "-s", s.home, "-d", filepath.Join(from.home, "data"), "-D", filepath.Join(s.home, "data"),
+			"-b", filepath.Dir(program(old.bin+"postgres")), "-B", filepath.Dir(program(p.bin+"postgres")))...)
+	}
+	return launch(tb, postgresKind, plan{
+		ports:    1,
+		prepare:  prepare,
+		command:  func(s *Server) []string { return p.command(s, nil) },
+		url:      postgresURL,
+		ready:    postgresReady,
+		programs: p,
+	})
+}
