@@ -9,9 +9,14 @@ import (
 // the second one that FIRN_TEST_POSTGRES names, or that of this machine, which pg_upgrade takes for a newer one too.
 func PostgresUpgraded(tb testing.TB, from *Server) *Server {
 	tb.Helper()
-	from.Stop(tb)
 	_, major := asked()
 	old, p := from.plan.programs, postgresOf(tb, major)
+	for _, needed := range []string{old.bin + "pg_controldata", p.bin + "pg_upgrade"} { // servers of npm lack them
+		if _, err := find(needed); err != nil {
+			tb.Skip("testserver: this build of PostgreSQL lacks " + filepath.Base(needed))
+		}
+	}
+	from.Stop(tb)
 	prepare := func(s *Server) error {
 		initdb := p.argv("initdb", "-D", filepath.Join(s.home, "data"), "-U", "t", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
 		if p.major == "18" && old.major != "18" { // has checksums where nobody says otherwise
