@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -11,8 +12,9 @@ func PostgresUpgraded(tb testing.TB, from *Server) *Server {
 	tb.Helper()
 	_, major := asked()
 	old, p := from.plan.programs, postgresOf(tb, major)
-	for _, needed := range []string{old.bin + "pg_controldata", p.bin + "pg_upgrade"} { // servers of npm lack them
-		if _, err := find(needed); err != nil {
+	oldBin, bin := filepath.Dir(program(old.bin+"postgres")), filepath.Dir(program(p.bin+"postgres"))
+	for _, needed := range []string{oldBin + "/pg_controldata", bin + "/pg_upgrade"} { // servers of npm lack them
+		if _, err := os.Stat(needed); err != nil {
 			tb.Skip("testserver: this build of PostgreSQL lacks " + filepath.Base(needed))
 		}
 	}
@@ -26,7 +28,7 @@ func PostgresUpgraded(tb testing.TB, from *Server) *Server {
 			return err
 		}
 		return s.run(p.argv("pg_upgrade", "-U", "t", "-s", s.home, "-d", filepath.Join(from.home, "data"), "-D", filepath.Join(s.home, "data"),
-			"-b", filepath.Dir(program(old.bin+"postgres")), "-B", filepath.Dir(program(p.bin+"postgres")))...)
+			"-b", oldBin, "-B", bin)...)
 	}
 	return launch(tb, postgresKind, plan{
 		ports:    1,
