@@ -98,7 +98,7 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		return err
 	}
 	if rec.Key == record.KeyLost {
-		return nil
+		return record.CheckLost(rec)
 	}
 	if strings.HasPrefix(rec.Key, block.Keys) {
 		_, err := block.Read(rec)

@@ -44,6 +44,9 @@ type Contents struct {
 func Read(ctx context.Context, st store.Store) (*Contents, error) {
 	c := &Contents{store: st}
 	var err error
+	if _, err = record.RecoveredAt(ctx, st); err != nil { // it is written at the end
+		return nil, err
+	}
 	if c.Pools, err = pool.List(ctx, st); err != nil {
 		return nil, err
 	}

@@ -33,7 +33,6 @@ const defaultWait = 5 * time.Second
 type Cluster struct {
 	id     string
 	layout firn.Layout
-	keys   topology.Keys
 	wait   time.Duration
 
 	*lookout
@@ -70,7 +69,7 @@ func Open(ctx context.Context, pools map[string]*pgxpool.Pool, o *Options) (*Clu
 		return nil, err
 	}
 	m := c.Map()
-	c.id, c.layout, c.keys = m.Cluster, m.Layout, m.Keys
+	c.id, c.layout = m.Cluster, m.Layout
 	return c, nil
 }
 
@@ -103,9 +102,10 @@ func (c *Cluster) ForID(id firn.ID) Shard {
 	return Shard{cluster: c, number: parts.Shard}
 }
 
-// ForKey returns the shard of a key, by the key scheme of the cluster.
+// ForKey returns the shard of a key, by the key scheme of the cluster. In a cluster of ranges it may ask the
+// servers first, where the key is above the last bound that they named more than half a minute ago.
 func (c *Cluster) ForKey(key string) Shard {
-	number, err := c.keys.Shard(key)
+	number, err := c.shardOf(key)
 	if err != nil {
 		return c.none(err)
 	}
@@ -121,7 +121,7 @@ func (c *Cluster) none(err error) Shard { return Shard{cluster: c, number: -1, e
 // All returns the shards of the cluster, by number. Where a server has never answered, or has no pool, All
 // includes the shards that it may have: an error is better than a shard that is left out.
 func (c *Cluster) All() iter.Seq[Shard] {
-	numbers := c.numbers(c.keys.Shards())
+	numbers := c.numbers(c.Map().Keys.Shards())
 	return func(yield func(Shard) bool) {
 		for _, n := range numbers {
 			if !yield(Shard{cluster: c, number: n}) {

@@ -60,20 +60,38 @@ func (l *lookout) first(ctx context.Context) error {
 	if err := l.look(ctx, l.names(""), time.Now()); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var all []error
-	for _, name := range slices.Sorted(maps.Keys(l.faults)) {
-		err := l.faults[name]
+	all := l.trouble()
+	for _, err := range all {
 		if errors.Is(err, errMismatch) {
 			return err
 		}
-		all = append(all, err)
 	}
-	if len(l.views) == 0 {
+	if !l.heard(time.Time{}) {
 		return errors.Join(all...)
 	}
 	return nil
+}
+
+// trouble is why servers gave no view when they were last looked at.
+func (l *lookout) trouble() (all []error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(l.faults)) {
+		all = append(all, l.faults[name])
+	}
+	return all
+}
+
+// heard says whether a server has given a view since an instant.
+func (l *lookout) heard(since time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, looked := range l.looked {
+		if l.faults[name] == nil && !looked.Before(since) {
+			return true
+		}
+	}
+	return false
 }
 
 // names are the servers, but for one.

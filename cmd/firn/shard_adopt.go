@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +22,9 @@ func newShardsAdopt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt --keys-by SCHEME --server NAME=URL...",
 		Short: "Take over schemas that already make Instagram-style ids",
-		Long: `Take over schemas whose ids are made by a function as Instagram published it: their
-tables, defaults and rows stay, and next_id is replaced in place.
+		Long: `Take over schemas whose ids are made by functions as Instagram published them: their
+tables, defaults and rows stay, and each function is replaced in place, also where each
+table has one of its own.
 
 Epoch, shifts and shard number are read out of the text of each function, in its usual
 spellings. Unless all of them fit the layout, and each shard is there once, nothing is
@@ -33,7 +33,7 @@ changed. The layout stays what it is, and ends when it would have ended. --count
 those in all columns whose default calls the function, and in all of type bigint that are
 called id.
 
-Each schema is a transaction that waits until nobody writes there, for a fraction of a
+Each function is a transaction that waits until nobody writes there, for a fraction of a
 second at a time, and up to --lock-wait in all. Inserts wait meanwhile, and none fails. The
 sequence of the old function is ended, so that it can give no id any more, and left there.
 Who calls the function outside of an insert at that moment may get one error.
@@ -42,22 +42,22 @@ Roles that could draw before can afterwards. The role firn_app gets no right on 
 that are there. It may be broken off at any moment and run
 again, and goes on where it was.`,
 		Example: `  firn shard adopt --keys-by mod --count 2000 --server a=postgres://firn@db1/app --dry-run
-  firn shard adopt --keys-by none --count 100 --schema 'user_%d' --function generate_id --epoch 1293843600000 --server a=postgres://firn@db1/app`,
+  firn shard adopt --keys-by none --count 100 --schema 'user_%d' --epoch 1293843600000 --server a=postgres://firn@db1/app`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	addServers(cmd)
 	o.addWish(cmd)
 	cmd.Flags().Int64Var(&o.wish.Count, "count", 0, "how many shards there are, also those that have no schema yet")
-	cmd.Flags().StringVar(&o.function, "function", "next_id", "what the function is called")
+	cmd.Flags().StringSliceVar(&o.functions, "function", nil, "only functions of this `NAME` (all that make ids)")
 	cmd.Flags().DurationVar(&o.wait, "lock-wait", time.Minute, "how long a schema may be in use before it is left as it is")
 	return cmd
 }
 
 type shardsAdopt struct {
 	shardsInit
-	function string
-	wait     time.Duration
+	functions []string
+	wait      time.Duration
 }
 
 func (o *shardsAdopt) run(cmd *cobra.Command) error {
@@ -78,7 +78,7 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []t
 		return setupFailure(err)
 	}
 	defer opened.Close()
-	a, err := opened.Adopt(ctx, o.wish, o.function)
+	a, err := opened.Adopt(ctx, o.wish, o.functions...)
 	if err != nil {
 		return adoptFailure(err)
 	}
@@ -96,7 +96,7 @@ func (o *shardsAdopt) adopt(ctx context.Context, cmd *cobra.Command, servers []t
 		return err
 	}
 	var done atomic.Int64
-	show := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), a.Steps(), &done)
+	show := ui.ShowProgressOf("functions", true, cmd.ErrOrStderr(), a.Steps(), &done)
 	err = a.Run(ctx, o.wait, &done)
 	show.Stop()
 	if err != nil {
@@ -126,7 +126,7 @@ func adoptFailure(err error) *ui.Failure {
 	case errors.As(err, &nameless) && len(nameless.Others) > 0:
 		return f.Hint("--function %s, which makes ids in %s", nameless.Others[0].Name, nameless.Others[0].Schema)
 	case nameless != nil:
-		return f.Hint("if your schemas or your function have other names: --schema 'user_%%d' --function generate_id; if nothing makes ids there yet: firn shard init --count N")
+		return f.Hint("if your schemas have other names: --schema 'user_%%d'; if nothing makes ids there yet: firn shard init --count N")
 	case errors.As(err, &uncounted):
 		f.Code = ui.ExitUsage
 		return f.Hint("--count %d, if no shard is missing here; else what your program counts by", uncounted.Highest+1)
@@ -138,8 +138,7 @@ func adoptFailure(err error) *ui.Failure {
 	return f
 }
 
-// warnOfOthers says which functions make ids too, and go on as they are, and how they are
-// replaced once the schemas are shards. Of many the first of each name is said.
+// warnOfOthers says which functions make ids too, and stay as they are, and how they are taken over. Of many the first of each name is said.
 func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
 	count, first := make(map[string]int), make(map[string]string)
 	var names []string
@@ -150,9 +149,7 @@ func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
 			}
 			names = append(names, f.Name)
 			first[f.Name] = fmt.Sprintf("server %s: %s.%s() makes ids too, stays as it is, and may repeat them", s.Server, f.Schema, f.Name)
-			if do := replaceHint(f, a.Plan.Layout); do != "" {
-				first[f.Name] += "; once this is done: " + do
-			}
+			first[f.Name] += "; to take it over too, once this is done: " + hinter{cmd: cmd}.compose("firn shard adopt --function "+f.Name)
 		}
 	}
 	for _, name := range names {
@@ -164,26 +161,12 @@ func warnOfOthers(cmd *cobra.Command, a *setup.Adoption) {
 	}
 }
 
-// replaceHint says what to type to put a generator of firn in the place of a function that
-// makes ids, or nothing where firn has no function of that name.
-func replaceHint(f setup.OtherFunction, l firn.Layout) string {
-	table, ok := strings.CutSuffix(f.Name, "_next_id")
-	switch {
-	case ok:
-		table = " --per-table " + table
-	case f.Name != "next_id":
-		return ""
-	default:
-		table = ""
-	}
-	return fmt.Sprintf("firn shard sql --shard %d --schema %s --layout '%s'%s | psql", f.Shard, f.Schema, layoutName(l), table)
-}
-
 // An adoptedLine is a schema that is taken over, as --json prints it.
 type adoptedLine struct {
 	Server   string   `json:"server"`
 	Shard    int64    `json:"shard"`
 	Schema   string   `json:"schema"`
+	Function string   `json:"function"`
 	Sequence string   `json:"old_sequence"`
 	Columns  []string `json:"columns"`
 	Roles    []string `json:"roles"`
@@ -194,7 +177,7 @@ func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error 
 	var lines []adoptedLine
 	for _, s := range a.Servers {
 		for _, one := range s.Schemas {
-			l := adoptedLine{s.Server, one.Shard, one.Schema, one.Sequence, []string{}, append([]string{}, one.Grantees...), dryRun}
+			l := adoptedLine{s.Server, one.Shard, one.Schema, one.Function, one.Sequence, []string{}, append([]string{}, one.Grantees...), dryRun}
 			for _, c := range one.Columns {
 				l.Columns = append(l.Columns, c.String())
 			}
@@ -208,9 +191,9 @@ func printAdoption(out io.Writer, a *setup.Adoption, dryRun, asJSON bool) error 
 		_, err := fmt.Fprintln(out, "nothing is left to take over")
 		return err
 	}
-	header := []string{"SERVER", "SHARD", "SCHEMA", "ENDS", "ABOVE IDS IN", "ROLES"}
+	header := []string{"SERVER", "SHARD", "SCHEMA", "FUNCTION", "ENDS", "ABOVE IDS IN", "ROLES"}
 	if err := ui.Emit(out, false, header, lines, func(l adoptedLine) []any {
-		return []any{l.Server, l.Shard, l.Schema, l.Sequence, phrase.Listed(l.Columns), phrase.Listed(l.Roles)}
+		return []any{l.Server, l.Shard, l.Schema, l.Function, l.Sequence, phrase.Listed(l.Columns), phrase.Listed(l.Roles)}
 	}); err != nil {
 		return err
 	}

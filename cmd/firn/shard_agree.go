@@ -25,8 +25,12 @@ func addYes(cmd *cobra.Command, yes *bool) {
 // agree asks whether a cluster that is not there yet is to be what is planned.
 func (o *shardsInit) agree(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error {
 	switch made := p.Made(); {
-	case o.dryRun, p.Cluster != "" && (made == 0 || o.yes):
+	case o.dryRun, p.Cluster != "" && (made == 0 && p.Grown == 0 || o.yes):
 		return nil
+	case p.Grown > 0:
+		question := fmt.Sprintf("Keys from %d on are of the new shards, from shard %d on. Rows with such keys that are there stay on shard %d, and no program finds them by their key. Is no such key in use, and will none be before a minute after this?",
+			p.Keys.Bounds()[p.Grown], p.Grown, p.Grown-1)
+		return ui.MustAsk(ctx, cmd, question, "the same command with --yes")
 	case p.Cluster != "":
 		question := fmt.Sprintf("Shards on no server, which would be made empty: %s. If a server had them, their rows are only in its backup, and numbers of your own sequences begin again. Were they never made?", phrase.Count(made))
 		return ui.MustAsk(ctx, cmd, question, "the same command with --yes")

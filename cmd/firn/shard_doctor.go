@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/doctor"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
@@ -150,14 +148,14 @@ func otherGenerators(ctx context.Context, servers []topology.Server, seen []*che
 		if err != nil {
 			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "its functions cannot be read: " + phrase.WithoutPackage(err.Error())})
 		}
-		found = append(found, ofOthers(s.Name, others, seen[i].Layout)...)
+		found = append(found, ofOthers(s.Name, others)...)
 	}
 	return found
 }
 
 // ofOthers are the findings about functions of a server. Of those that have one name the first is said, and how
 // many more there are.
-func ofOthers(server string, others []setup.OtherFunction, layout firn.Layout) (found []check.Finding) {
+func ofOthers(server string, others []setup.OtherFunction) (found []check.Finding) {
 	count, first := make(map[string]int), make(map[string]setup.OtherFunction)
 	for _, f := range others {
 		if count[f.Name]++; count[f.Name] == 1 {
@@ -165,12 +163,15 @@ func ofOthers(server string, others []setup.OtherFunction, layout firn.Layout) (
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(first)) {
-		f, more := first[name], ""
+		f, more, do := first[name], "", "to put a generator of firn in its place: firn shard adopt --function "+name
+		if f.Outside {
+			do = "have column defaults call the shard's own function, then drop this one"
+		}
 		if n := count[name] - 1; n > 0 {
 			more = fmt.Sprintf(" (and the same in %s more)", phrase.Plural(n, "schema"))
 		}
 		found = append(found, check.Finding{
-			Level: check.Warn, Server: server, Do: cmp.Or(replaceHint(f, layout), "have column defaults call the shard's own function, then drop this one"),
+			Level: check.Warn, Server: server, Do: do,
 			Text: fmt.Sprintf("shard %d: the function %s.%s() makes ids too, and may repeat them%s", f.Shard, f.Schema, f.Name, more),
 		})
 	}

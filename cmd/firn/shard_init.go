@@ -40,18 +40,22 @@ off at any moment and run again, and goes on where it was. On a cluster that is 
 --count may be left out: then no shards are made, and functions are brought up to date.
 
 How many shards there are, the layout, the key scheme and how schemas are called is
-decided here, and never changes:
+decided here, and never changes, but that ranges of keys can be added at the end:
 
   hash     any text; a program in another language finds the same shard
   mod      numbers: the key modulo the number of shards
   range    numbers: the lower bound of each shard, range:1,1001,2001 or --bounds FILE
   none     the program knows the shard by itself
 
+To add a range, run it again with one more bound: the new shard is made on the last server.
+No key of it may be in use, nor come into use before a minute after the command.
+
 The role on each server owns the schema firn; it needs CREATE on the database, and is
 no superuser. Applications log in as roles that were granted --role, which is made
 where it is missing and the role may make one.`,
 		Example: `  firn shard init --count 2000 --server a=postgres://firn@db1/app --server b=postgres://firn@db2/app
   firn shard init --count 16 --keys-by range --bounds bounds.txt --dry-run
+  firn shard init --keys-by range:1,1001,2001
   firn shard init`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -231,6 +235,9 @@ func setupFailure(err error) *ui.Failure {
 		return f.Hint("firn shard init --help")
 	case errors.As(err, &different):
 		f.Code = ui.ExitUsage
+		if different.What == "keys" && strings.HasPrefix(different.Is, topology.Range) && strings.HasPrefix(different.Asked, topology.Range) {
+			return f.Hint("ranges can only be added, above the last: --keys-by %s,N", different.Is)
+		}
 		return f.Hint("leave the flag out; to see what the cluster is: firn shard status")
 	case errors.As(err, &unnamed):
 		return f.Hint("name it in the same command: --server %s=postgres://USER@HOST/DATABASE beside the others, or all of them in firn.yaml", unnamed.Server).

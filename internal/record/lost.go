@@ -2,9 +2,7 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/firn-id/firn/store"
@@ -33,6 +31,18 @@ func MayHaveLost(ctx context.Context, st store.Store) (bool, error) {
 	return err == nil && rec.Version != "", err
 }
 
+// Version is the number of the format.
+func (l lost) Version() int { return l.V }
+
+// Fault says what of the record cannot be: nothing.
+func (l lost) Fault() string { return "" }
+
+// CheckLost returns an error where the record cannot be read, as where a later firn wrote it.
+func CheckLost(rec store.Record) error {
+	_, err := Read[lost](rec)
+	return err
+}
+
 // lost is the record. An earlier firn reads only whether it is there.
 type lost struct {
 	V         int       `json:"v"`
@@ -43,14 +53,13 @@ type lost struct {
 // something. It is the last thing that a recovery does.
 func MarkRecovered(ctx context.Context, st store.Store, at time.Time) error {
 	rec, err := st.Get(ctx, KeyLost)
+	if err == nil && rec.Version != "" {
+		_, err = Read[lost](rec)
+	}
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(lost{1, at.UTC()})
-	if err != nil {
-		return err
-	}
-	if _, err = Write(ctx, st, KeyLost, data, store.Condition{Version: rec.Version}); errors.Is(err, store.ErrConflict) {
+	if _, err = Write(ctx, st, KeyLost, Encode(lost{Format, at.UTC()}), store.Condition{Version: rec.Version}); errors.Is(err, store.ErrConflict) {
 		return nil // another recovery has just marked it
 	}
 	return err
@@ -62,9 +71,6 @@ func RecoveredAt(ctx context.Context, st store.Store) (time.Time, error) {
 	if err != nil || rec.Version == "" {
 		return time.Time{}, err
 	}
-	var l lost
-	if err := json.Unmarshal(rec.Value, &l); err != nil {
-		return time.Time{}, fmt.Errorf("record %s: %w", KeyLost, err)
-	}
-	return l.Recovered, nil
+	l, err := Read[lost](rec)
+	return l.Recovered, err
 }

@@ -18,7 +18,7 @@ func Lost(err error, url, text string) []string {
 	path, ok := whichstore.File(url)
 	switch {
 	case ok && !IsFile(path):
-		return NoFile(url, Backup(url))
+		return append(NoFile(url, Backup(url)), beginAgain)
 	case ok && IsEmpty(path):
 		return []string{Backup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + StoreFlag(url) + " --lost (" + ifLonger + ")"}
 	case ok && lostWhileOpen(err) && inOrder(path):
@@ -26,6 +26,9 @@ func Lost(err error, url, text string) []string {
 	}
 	return []string{text}
 }
+
+// beginAgain is for a developer who has removed the file in order to begin again.
+const beginAgain = `only on a laptop or the like, where no id or number that was made with the store is kept: docs/stores.md, "Begin again on a laptop"`
 
 // restart is for a program that has lost a file which is there again, such as one that was
 // moved away and back. To open it again compares it with its hidden file, and costs nothing.

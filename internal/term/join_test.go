@@ -249,6 +249,11 @@ func TestRecordsOfALaterFirn(t *testing.T) {
 		t.Error(a.s.Err)
 	}
 
+	// Where no other may be taken, the error says why.
+	only := x.actor("only")
+	only.rules.Choice, only.rules.Worker = term.Insist, 0
+	only.until(term.Refused).fails(term.Refused, "store: record pool/pool/worker/0: has format 2, written by a later firn; this one knows 1")
+
 	// One's own that somebody has replaced by such a one is lost.
 	x.workers(0, 6)
 	a = x.actor("c")

@@ -20,6 +20,7 @@ type candidate struct {
 	base    firn.Tick
 	free    time.Duration // until it can be issued from, or taken
 	dead    bool          // its holder is taken for dead
+	fault   error         // why its record cannot be read
 }
 
 // A rank orders candidates, best first.
@@ -127,7 +128,7 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 	cur, err := ReadRecord(rec)
 	c := candidate{worker: n, rec: cur, version: rec.Version, base: max(cur.Horizon, s.Pool.Floor)}
 	if err != nil || c.base >= r.Layout.Last() {
-		c.rank, c.free = unusable, never // its horizon is not known, or at the layout's end
+		c.rank, c.free, c.fault = unusable, never, err // its horizon is not known, or at the layout's end
 		return c
 	}
 	c.free = r.Delay(c.base, now.Wall)
@@ -190,6 +191,9 @@ func (s *State) sight(now Now, list ...store.Record) {
 // workers meanwhile, or lost some.
 func (s State) none(r *Rules, now Now, all []candidate) (State, Action) {
 	if now.Boot-s.began >= s.patience(r) {
+		if !slices.ContainsFunc(all, func(c candidate) bool { return c.fault == nil }) {
+			return s.end(Refused, all[0].fault) // no wait helps
+		}
 		return s.end(Refused, s.fullError(r, now, all))
 	}
 	pause := min(max(all[0].free, 50*time.Millisecond), time.Second)

@@ -22,7 +22,7 @@ import (
 //
 //  1. locks the tables that its ids are in against writes,
 //  2. locks the sequence that it draws from, and ends it,
-//  3. makes the shard, its generator above all ids and a second above the clock.
+//  3. makes the shard, or a further generator of it, above all ids and a second above the clock.
 //
 // Who has drawn in a transaction holds a lock on the sequence until that ends. So at
 // 2 nobody is left who has drawn and goes on; and nobody draws from the old function
@@ -92,7 +92,7 @@ func (a *Adoption) server(ctx context.Context, s ServerPlan, patience time.Durat
 	defer c.Close(context.WithoutCancel(ctx))
 	var busy []error
 	for _, one := range a.of(s.Server.Name).Schemas {
-		w := swap{a.Plan, c, one, a.Function}
+		w := swap{a.Plan, c, one}
 		err := w.run(ctx, s.Server.Name, patience)
 		var in *BusyError
 		switch {
@@ -107,12 +107,11 @@ func (a *Adoption) server(ctx context.Context, s ServerPlan, patience time.Durat
 	return errors.Join(busy...)
 }
 
-// A swap is one schema that becomes a shard.
+// A swap is one function that becomes a generator of firn.
 type swap struct {
-	plan     *Plan
-	c        *pgx.Conn
-	schema   AdoptedSchema
-	function string
+	plan   *Plan
+	c      *pgx.Conn
+	schema AdoptedSchema
 }
 
 // run tries until the schema is not in use for a moment. Columns without an index are
@@ -256,8 +255,7 @@ BEGIN
 	PERFORM pg_catalog.setval(%[2]s::regclass, last);
 END $do$;
 `, one.Sequence, literal(one.Sequence))
-	fmt.Fprintf(&b, "SELECT firn.create_shard(%d, %s, %s);\n", one.Shard, literal(one.Schema), literal(w.function))
-	fmt.Fprintf(&b, "SELECT firn.open(%d, %d);\n", one.Shard, state)
+	fmt.Fprintf(&b, generate, one.Shard, literal(one.Schema), literal(one.Function), state)
 	for _, role := range w.plan.Roles {
 		fmt.Fprintf(&b, "SELECT firn.grant_shard(%d, %s);\n", one.Shard, literal(role))
 	}
@@ -266,10 +264,30 @@ END $do$;
 			role = identifier(role)
 		}
 		fmt.Fprintf(&b, "GRANT USAGE ON SEQUENCE %s TO %s;\nGRANT SELECT ON SEQUENCE %s TO %s;\n",
-			pgx.Identifier{one.Schema, w.function + "_counter"}.Sanitize(), role, pgx.Identifier{one.Schema, w.function + "_offset"}.Sanitize(), role)
+			pgx.Identifier{one.Schema, one.Function + "_counter"}.Sanitize(), role, pgx.Identifier{one.Schema, one.Function + "_offset"}.Sanitize(), role)
 	}
 	return b.String()
 }
+
+// generate makes a shard and opens it above a state. Of a shard that is there it makes a further generator, and
+// leaves the others as they are; a shard that moves is refused, since the other copy would not get it.
+const generate = `DO $do$
+DECLARE
+	s firn.shard;
+BEGIN
+	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = %[1]d FOR UPDATE;
+	IF s.shard IS NULL THEN
+		PERFORM firn.create_shard(%[1]d, %[2]s, %[3]s), firn.open(%[1]d, %[4]d);
+		RETURN;
+	END IF;
+	PERFORM firn.check_here(s);
+	IF EXISTS (SELECT FROM firn.move AS m WHERE m.shard = %[1]d) THEN
+		RAISE EXCEPTION 'firn: the move of shard %[1]d is not finished' USING HINT = 'firn shard status says how it ends';
+	END IF;
+	PERFORM firn.create_shard(%[1]d, %[2]s, %[3]s);
+	PERFORM firn.start(g, %[4]d) FROM firn.generator AS g WHERE g.shard = %[1]d AND g.name = %[3]s;
+END $do$;
+`
 
 // holders is who holds locks on the tables and the sequence, as far as it shows.
 func (w *swap) holders(ctx context.Context) string {

@@ -15,29 +15,30 @@ import (
 
 // An Adoption says what to do to adopt schemas that made ids before firn.
 type Adoption struct {
-	Plan     *Plan
-	Function string
-	Servers  []AdoptedServer
+	Plan      *Plan
+	Functions []string // that were asked for; none: all that make ids
+	Servers   []AdoptedServer
 }
 
 // An AdoptedServer says what is adopted on one server.
 type AdoptedServer struct {
 	Server  string
-	Schemas []AdoptedSchema // by shard
+	Schemas []AdoptedSchema // by shard, one for each function
 	Others  []OtherFunction // that make ids too, and are left as they are
 }
 
-// An OtherFunction makes ids by a formula as well, in a schema of the pattern, and has
-// another name than those that are taken over.
+// An OtherFunction makes ids by a formula as well, and is not firn's.
 type OtherFunction struct {
 	Shard        int64
 	Schema, Name string
+	Outside      bool // it is in no schema of a shard, and a column default of the shard calls it
 }
 
-// An AdoptedSchema becomes a shard.
+// An AdoptedSchema is a function of a schema that becomes a generator of the shard.
 type AdoptedSchema struct {
 	Shard    int64
 	Schema   string
+	Function string
 	Sequence string   // that its function draws from now
 	Columns  []Column // that ids are in: the generator is opened above all of them
 	Grantees []string // who may draw now, and can afterwards
@@ -69,10 +70,11 @@ var ErrNoKeys = wrong("shard: which shard is a key in? the key scheme has to be 
 // maxFaults is how many schemas are named that cannot be taken over.
 const maxFaults = 10
 
-// Adopt plans that schemas become shards which have a function that makes ids, by a
-// formula that is read out of its text. Nothing is planned unless all can be taken
+// Adopt plans that schemas become shards which have functions that make ids, by a
+// formula that is read out of their texts: functions of some names, or all if none is given.
+// Nothing is planned unless all can be taken
 // over: the layout is everywhere the one that is wished, and each shard there once.
-func (s *Servers) Adopt(ctx context.Context, w Wish, name string) (*Adoption, error) {
+func (s *Servers) Adopt(ctx context.Context, w Wish, functions ...string) (*Adoption, error) {
 	if w.Schemas == "" {
 		w.Schemas = DefaultSchemas
 	}
@@ -94,9 +96,9 @@ func (s *Servers) Adopt(ctx context.Context, w Wish, name string) (*Adoption, er
 	} else if w.Keys == "" {
 		return nil, ErrNoKeys
 	}
-	a := &Adoption{Function: name, Servers: make([]AdoptedServer, len(s.sites))}
+	a := &Adoption{Functions: functions, Servers: make([]AdoptedServer, len(s.sites))}
 	if err := atonce.Each(s.sites, func(i int, t *site) (err error) {
-		a.Servers[i], err = t.find(ctx, w, name)
+		a.Servers[i], err = t.find(ctx, w, functions)
 		return err
 	}); err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func (s *Servers) Adopt(ctx context.Context, w Wish, name string) (*Adoption, er
 	return a, nil
 }
 
-// Steps returns how many shards Run changes.
+// Steps returns how many functions and shards Run changes.
 func (a *Adoption) Steps() int64 {
 	n := a.Plan.Steps()
 	for _, s := range a.Servers {
@@ -157,7 +159,7 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	at := map[int64]string{}
 	highest := int64(-1)
 	claim := func(n int64, where string) error {
-		if other, twice := at[n]; twice {
+		if other, twice := at[n]; twice && other != where {
 			return fmt.Errorf("shard: shard %d is there twice, %s and %s: which one serves? rename the other, or its function", n, other, where)
 		}
 		at[n], highest = where, max(highest, n)
@@ -181,7 +183,7 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 		}
 	}
 	if highest < 0 {
-		none := &NoFunctionError{Schemas: w.Schemas, Function: a.Function}
+		none := &NoFunctionError{Schemas: w.Schemas, Functions: a.Functions}
 		for _, s := range a.Servers {
 			none.Others = append(none.Others, s.Others...)
 		}
@@ -193,14 +195,19 @@ func (a *Adoption) numbers(sites []*site, w *Wish) error {
 	return nil
 }
 
-// A NoFunctionError says that no schema has the function that makes ids.
+// A NoFunctionError says that no schema has a function that makes ids.
 type NoFunctionError struct {
-	Schemas, Function string
-	Others            []OtherFunction // that make ids there
+	Schemas   string
+	Functions []string        // that were asked for
+	Others    []OtherFunction // that make ids there
 }
 
 func (e *NoFunctionError) Error() string {
-	return fmt.Sprintf("shard: there is no schema like %s with a function %s()", e.Schemas, e.Function)
+	what := "that makes ids"
+	if len(e.Functions) > 0 {
+		what = strings.Join(e.Functions, "(), ") + "()"
+	}
+	return fmt.Sprintf("shard: there is no schema like %s with a function %s", e.Schemas, what)
 }
 
 // A found is a function in a schema of the pattern, as the catalog has it.
@@ -212,11 +219,19 @@ type found struct {
 	mine     bool // the function is the user's, and the user may create in the schema
 	grantees []string
 	definer  bool
+	usedIn   []string // schemas with tables that have a column default which calls it
 }
 
-// find finds what can be taken over on a server. The error says of some schemas why
-// they cannot.
-func (t *site) find(ctx context.Context, w Wish, name string) (AdoptedServer, error) {
+// isFirns reports whether it is a function of firn, or a copy of one.
+func (f found) isFirns() bool { return strings.Contains(f.function.source, "firn.id(") }
+
+// isNamed reports whether it has a name that says it makes ids, so that it is not passed over where
+// its text is not understood.
+func (f found) isNamed() bool { return f.name == "next_id" || strings.HasSuffix(f.name, "_next_id") }
+
+// find finds what can be taken over on a server: the functions of some names, or all that make ids. The error
+// says of some why they cannot.
+func (t *site) find(ctx context.Context, w Wish, names []string) (AdoptedServer, error) {
 	result := AdoptedServer{Server: t.server.Name}
 	c, err := t.server.Connect(ctx)
 	if err != nil {
@@ -228,35 +243,38 @@ func (t *site) find(ctx context.Context, w Wish, name string) (AdoptedServer, er
 	if err != nil {
 		return result, t.fault("%w", err)
 	}
-	known := map[string]bool{}
+	known := map[string]topology.State{}
 	if t.view != nil {
 		for _, row := range t.view.Shards {
-			known[row.Schema] = true
+			known[row.Schema] = row.State
 		}
 	}
 	var faults []error
+	var others []found
 	for _, f := range all {
 		n, ok := numberIn(w.Schemas, f.schema)
-		if !ok {
+		if !ok || known[f.schema] != "" && f.isFirns() || known[f.schema] == topology.StateMoved {
 			continue
 		}
-		if f.name != name {
-			if _, err := f.function.formula(); err == nil {
-				result.Others = append(result.Others, OtherFunction{n, f.schema, f.name})
+		_, unread := f.function.formula()
+		switch {
+		case len(names) == 0 && unread != nil && !f.isNamed():
+			continue
+		case len(names) > 0 && !slices.Contains(names, f.name):
+			if unread == nil {
+				result.Others = append(result.Others, OtherFunction{Shard: n, Schema: f.schema, Name: f.name})
+				others = append(others, f)
 			}
-			continue
-		}
-		if known[f.schema] {
 			continue
 		}
 		one, err := k.schema(f, n, w.Layout)
 		if err != nil {
-			faults = append(faults, t.fault("%s.%s: %w", f.schema, name, err))
+			faults = append(faults, t.fault("%s.%s: %w", f.schema, f.name, err))
 		}
 		result.Schemas = append(result.Schemas, one)
 	}
 	if len(faults) == 0 {
-		err = k.shared(result.Schemas)
+		err = k.shared(result.Schemas, others)
 	}
 	if len(faults) > maxFaults {
 		faults = append(faults[:maxFaults:maxFaults], t.fault("%d more", len(faults)-maxFaults))
@@ -264,7 +282,7 @@ func (t *site) find(ctx context.Context, w Wish, name string) (AdoptedServer, er
 	if err = errors.Join(append(faults, err)...); err != nil {
 		return result, err
 	}
-	slices.SortFunc(result.Schemas, func(a, b AdoptedSchema) int { return int(a.Shard - b.Shard) })
+	slices.SortStableFunc(result.Schemas, func(a, b AdoptedSchema) int { return int(a.Shard - b.Shard) })
 	if err := k.columns(result.Schemas); err != nil {
 		return result, t.fault("%w", err)
 	}
@@ -285,7 +303,7 @@ func numberIn(pattern, schema string) (int64, bool) {
 
 // schema says how a schema is taken over, or why it cannot be.
 func (k catalog) schema(f found, n int64, want firn.Layout) (AdoptedSchema, error) {
-	one := AdoptedSchema{Shard: n, Schema: f.schema, Grantees: f.grantees, oid: f.oid}
+	one := AdoptedSchema{Shard: n, Schema: f.schema, Function: f.name, Grantees: f.grantees, oid: f.oid}
 	g, err := f.function.formula()
 	if err != nil {
 		return one, fmt.Errorf("it is not understood: %w", err)

@@ -21,14 +21,17 @@ func (k catalog) functions() ([]found, error) {
 SELECT n.nspname::text, p.proname::text, p.oid, l.lanname::text, p.prosrc, coalesce(p.proargnames[1], ''), p.prosecdef,
 	pg_has_role(p.proowner, 'MEMBER') AND has_schema_privilege(n.oid, 'CREATE'),
 	ARRAY(SELECT DISTINCT CASE grantee WHEN 0 THEN 'public' ELSE pg_get_userbyid(grantee)::text END
-		FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) WHERE privilege_type = 'EXECUTE' AND grantee <> p.proowner)
+		FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) WHERE privilege_type = 'EXECUTE' AND grantee <> p.proowner),
+	ARRAY(SELECT DISTINCT u.nspname::text FROM pg_depend AS d JOIN pg_attrdef AS a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
+		JOIN pg_class AS c ON c.oid = a.adrelid JOIN pg_namespace AS u ON u.oid = c.relnamespace
+		WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid ORDER BY 1)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace JOIN pg_language AS l ON l.oid = p.prolang
 WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'firn') AND p.pronargs = 0 AND p.prorettype = 'bigint'::regtype AND NOT p.proretset AND p.prokind = 'f' ORDER BY p.oid`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (f found, err error) {
-		return f, row.Scan(&f.schema, &f.name, &f.oid, &f.function.language, &f.function.source, &f.function.result, &f.definer, &f.mine, &f.grantees)
+		return f, row.Scan(&f.schema, &f.name, &f.oid, &f.function.language, &f.function.source, &f.function.result, &f.definer, &f.mine, &f.grantees, &f.usedIn)
 	})
 }
 
@@ -79,27 +82,42 @@ JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_sequence AS s ON s.seqr
 	return q, nil
 }
 
-// shared says which schemas draw from one sequence: it ends when the first of them is
-// taken over.
-func (k catalog) shared(all []AdoptedSchema) error {
+// shared says which functions draw from one sequence, with others that are not taken over: it ends when
+// the first of them is.
+func (k catalog) shared(all []AdoptedSchema, others []found) error {
 	of := map[string]string{}
 	for _, one := range all {
+		name := one.Schema + "." + one.Function
 		if other, twice := of[one.Sequence]; twice {
-			return fmt.Errorf("shard: schemas %s and %s draw from one sequence, %s: give each its own", other, one.Schema, one.Sequence)
+			return sharedError(other, name, one.Sequence)
 		}
-		of[one.Sequence] = one.Schema
+		of[one.Sequence] = name
+	}
+	for _, f := range others {
+		g, err := f.function.formula()
+		if err != nil {
+			continue
+		}
+		q, err := k.sequence(f.schema, g.sequence)
+		if other := of[q.name]; err == nil && other != "" {
+			return sharedError(other, f.schema+"."+f.name, q.name)
+		}
 	}
 	return nil
 }
 
+func sharedError(a, b, sequence string) error {
+	return fmt.Errorf("shard: the functions %s and %s draw from one sequence, %s, which ends when the first of them is taken over: give each its own", a, b, sequence)
+}
+
 // columns finds the columns that ids of the schemas are in.
 func (k catalog) columns(all []AdoptedSchema) error {
-	byFunction, bySchema := map[uint32]*AdoptedSchema{}, map[string]*AdoptedSchema{}
+	byFunction, bySchema := map[uint32]*AdoptedSchema{}, map[string][]*AdoptedSchema{}
 	var functions []uint32
 	var schemas []string
 	for i := range all {
 		one := &all[i]
-		byFunction[one.oid], bySchema[one.Schema] = one, one
+		byFunction[one.oid], bySchema[one.Schema] = one, append(bySchema[one.Schema], one)
 		functions, schemas = append(functions, one.oid), append(schemas, one.Schema)
 	}
 	rows, err := k.c.Query(k.ctx, `
@@ -131,11 +149,11 @@ GROUP BY n.nspname, c.oid, c.relname, a.attname, a.attnum ORDER BY c.oid, a.attn
 			return fmt.Errorf("the role may not read and lock %s: it needs SELECT and UPDATE there", col.Table)
 		}
 		col.Default = col.function != 0
-		one := byFunction[col.function]
-		if one == nil {
-			one = bySchema[col.schema]
+		of := bySchema[col.schema] // any of its functions may have given the ids
+		if one := byFunction[col.function]; one != nil {
+			of = []*AdoptedSchema{one}
 		}
-		if one != nil {
+		for _, one := range of {
 			one.Columns = append(one.Columns, col)
 		}
 	}

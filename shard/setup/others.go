@@ -9,8 +9,8 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
-// Others returns functions in the schemas of a server's shards that make ids by a formula of their own. They
-// may repeat ids of the shard's generator. It changes nothing.
+// Others returns functions that make ids by a formula of their own, in the schemas of a server's shards or called by
+// column defaults there. They may repeat ids of the shard's generator. It changes nothing.
 func Others(ctx context.Context, s topology.Server) ([]OtherFunction, error) {
 	var v *topology.View
 	var all []found
@@ -25,12 +25,15 @@ func Others(ctx context.Context, s topology.Server) ([]OtherFunction, error) {
 	}
 	var others []OtherFunction
 	for _, f := range all {
-		i := slices.IndexFunc(v.Shards, func(r topology.Row) bool { return r.Schema == f.schema && r.State != topology.StateMoved })
-		if i < 0 {
+		if _, err := f.function.formula(); err != nil {
 			continue
 		}
-		if _, err := f.function.formula(); err == nil {
-			others = append(others, OtherFunction{v.Shards[i].Shard, f.schema, f.name})
+		for _, schema := range append([]string{f.schema}, f.usedIn...) {
+			i := slices.IndexFunc(v.Shards, func(r topology.Row) bool { return r.Schema == schema && r.State != topology.StateMoved })
+			if i >= 0 {
+				others = append(others, OtherFunction{v.Shards[i].Shard, f.schema, f.name, schema != f.schema})
+				break
+			}
 		}
 	}
 	return others, nil

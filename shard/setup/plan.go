@@ -38,6 +38,7 @@ type Plan struct {
 	Roles   []string
 	Servers []ServerPlan
 	Missing int64 // shards that are nowhere, and are not to be made
+	Grown   int64 // the first shard of the ranges of keys that are added; 0: none are
 
 	names []string // of all servers, in the order of the cluster
 	code  string
@@ -73,8 +74,8 @@ func (p *Plan) Made() (n int64) {
 
 // Init plans a cluster on the servers, in which shard i of n is on server i*k/n of
 // the k servers in their order. In a cluster that is there already shards are made
-// that are nowhere, if w.Count says that they are to be there, and what is of another
-// version of firn is brought up to date.
+// that are nowhere, if w.Count or the bounds of w.Keys say that they are to be there, and what is of another
+// version of firn is brought up to date. Bounds above those of the cluster add ranges of keys to it.
 func (s *Servers) Init(w Wish) (*Plan, error) {
 	m, err := clusterOf(s.sites)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Servers) Init(w Wish) (*Plan, error) {
 	if p.Roles, err = rolesFor(w.Roles, s.sites); err != nil {
 		return nil, err
 	}
-	p.place(m, w.Count > 0 || m == nil)
+	p.place(m, w.Count > 0 || strings.HasPrefix(w.Keys, topology.Range) || m == nil)
 	for i := range p.Servers {
 		if err := p.Servers[i].check(p); err != nil {
 			return nil, err
@@ -133,6 +134,12 @@ func begin(m *topology.Map, w Wish) (*Plan, error) {
 	p := &Plan{Layout: w.Layout, Schemas: w.Schemas}
 	if m != nil {
 		p.Cluster, p.Layout, p.Keys, p.Schemas = m.Cluster, m.Layout, m.Keys, m.Schemas
+		if k, err := topology.ParseKeys(w.Keys, w.Count); err == nil && k.Extends(m.Keys) {
+			if k.Shards() > m.Layout.Shards() {
+				return nil, &TooManyError{k.Shards(), m.Layout}
+			}
+			p.Keys, p.Grown, w.Keys, w.Count = k, m.Keys.Shards(), "", 0
+		}
 		return p, p.finish(differs(m, w))
 	}
 	if !p.Layout.IsValid() {
@@ -144,16 +151,20 @@ func begin(m *topology.Map, w Wish) (*Plan, error) {
 	if w.Keys == "" {
 		w.Keys = DefaultKeys
 	}
-	if err := checkNew(p.Layout, w.Count); err != nil {
-		return nil, err
-	}
 	if err := checkSchemas(p.Schemas); err != nil {
 		return nil, err
 	}
-	var err error
-	if p.Keys, err = topology.ParseKeys(w.Keys, w.Count); err != nil {
-		return nil, &WishError{err}
+	keys, wrong := topology.ParseKeys(w.Keys, w.Count)
+	if wrong == nil {
+		w.Count = keys.Shards()
 	}
+	if err := checkNew(p.Layout, w.Count); err != nil {
+		return nil, err
+	}
+	if wrong != nil {
+		return nil, &WishError{wrong}
+	}
+	p.Keys = keys
 	return p, p.finish(nil)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/firn-id/firn/shard/internal/atonce"
 	"github.com/firn-id/firn/shard/topology"
@@ -16,7 +17,8 @@ type Removal struct {
 	Member bool // it is one of the cluster; else there is nothing to do
 
 	rest    []string // names of those that stay
-	leaving *site    // nil: it is gone
+	m       *topology.Map
+	leaving *site // nil: it is gone
 	staying []*site
 }
 
@@ -76,7 +78,7 @@ func (s *Servers) RemoveGone(name string) (*Removal, error) {
 }
 
 func (s *Servers) removal(m *topology.Map, name string, leaving *site) (*Removal, error) {
-	r := &Removal{Server: name, Member: slices.Contains(m.Servers, name), leaving: leaving}
+	r := &Removal{Server: name, Member: slices.Contains(m.Servers, name), leaving: leaving, m: m}
 	r.rest = slices.DeleteFunc(slices.Clone(m.Servers), func(s string) bool { return s == name })
 	if len(r.rest) == 0 {
 		return nil, &topology.ServerError{Server: name, Err: errors.New("it is the only one")}
@@ -118,6 +120,20 @@ func (r *Removal) Run(ctx context.Context) error {
 		}
 	}
 	return atonce.Each(r.staying, func(_ int, t *site) error {
-		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(r.rest)+", peers = peers - "+literal(r.Server))
+		return exec(ctx, t.server, "UPDATE firn.server SET servers = "+array(r.rest)+", peers = peers - "+literal(r.Server)+r.forward(t))
 	})
+}
+
+// forward is the SQL by which a server that said of shards that they moved to the server which leaves says where they
+// are by now: programs go there. Of a shard in a move it is left to the move.
+func (r *Removal) forward(t *site) string {
+	var b strings.Builder
+	for _, row := range t.view.Shards {
+		at, _ := r.m.Route(row.Shard)
+		if row.State == topology.StateMoved && row.MovedTo == r.Server && at.Server != "" && at.Server != t.server.Name {
+			fmt.Fprintf(&b, ";\nUPDATE firn.shard AS s SET moved_to = %s WHERE s.shard = %d AND s.state = 'moved' AND s.moved_to = %s AND s.term = %d AND NOT EXISTS (SELECT FROM firn.move AS m WHERE m.shard = s.shard)",
+				literal(at.Server), row.Shard, literal(r.Server), row.Term)
+		}
+	}
+	return b.String()
 }

@@ -405,6 +405,8 @@ func (r *Reopening) doubtOf(ctx context.Context, conn *pgx.Conn, others map[stri
 		return err, nil
 	case err == nil && word == row.MovedTo && others[word] == nil:
 		return fmt.Errorf("it was given to %s, and rows that were written there since may be missing here", word), nil
+	case err == nil && word != row.MovedTo: // it was told since where the shard is
+		return fmt.Errorf("it was given to %s and is on %s since, and rows that were written there may be missing here", word, row.MovedTo), nil
 	case err == nil && word == row.MovedTo && r.closes(row.Shard, word):
 		return fmt.Errorf("it was given to %s, which was put back to an earlier state: rows that were written there before may be missing here", word), nil
 	}

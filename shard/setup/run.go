@@ -36,7 +36,7 @@ func (p *Plan) Run(ctx context.Context, done *atomic.Int64) error {
 	return p.finishAll(ctx, done)
 }
 
-// joinAll makes every server one of the cluster.
+// joinAll makes every server one of the cluster, or tells it of ranges of keys that are added.
 func (p *Plan) joinAll(ctx context.Context) error {
 	if p.Cluster == "" {
 		p.Cluster = newCluster()

@@ -240,6 +240,9 @@ func (r *reader) primary() *expression {
 	case r.take("("):
 		return r.call(w)
 	}
+	if w == "%" { // the operand of a first one
+		r.fail("%s", `"%%" is how a format string writes %, and PostgreSQL has no such operator: this function fails when it is called; write "%"`)
+	}
 	r.fail("%q is not known", w)
 	return &expression{}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // The key schemes: how the shard of a key follows from the key. Which one a cluster
-// has is decided when it is made, and never changes.
+// has is decided when it is made, and never changes, but that ranges may be added at the end.
 const (
 	// Hash spreads any text: the first 52 bits of its SHA-256, modulo the number of
 	// shards. In every language that is
@@ -37,8 +37,11 @@ type Keys struct {
 }
 
 // ParseKeys reads a key scheme for a number of shards: "hash", "mod", "none", or
-// "range:1,1001,2001" with the lower bound of each shard.
+// "range:1,1001,2001" with the lower bound of each shard, of which there are as many as bounds where shards is 0.
 func ParseKeys(text string, shards int64) (Keys, error) {
+	if shards == 0 && strings.HasPrefix(text, Range+":") {
+		shards = int64(strings.Count(text, ",")) + 1
+	}
 	if shards < 1 {
 		return Keys{}, fmt.Errorf("shard: %d shards: there is at least one", shards)
 	}
@@ -83,6 +86,12 @@ func (k Keys) String() string {
 		bounds[i] = strconv.FormatInt(b, 10)
 	}
 	return Range + ":" + strings.Join(bounds, ",")
+}
+
+// Extends reports whether k has all ranges of other, and further ones above them.
+func (k Keys) Extends(other Keys) bool {
+	n := len(other.bounds)
+	return k.scheme == Range && other.scheme == Range && n < len(k.bounds) && slices.Equal(k.bounds[:n], other.bounds)
 }
 
 // Scheme returns "hash", "mod", "range" or "none".

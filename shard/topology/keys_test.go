@@ -19,6 +19,29 @@ type vector struct {
 	Shard  *int64   `json:"shard"`
 }
 
+// TestExtends: ranges are added at the end, and nothing else changes.
+func TestExtends(t *testing.T) {
+	is, err := topology.ParseKeys("range:1,1001", 0)
+	if err != nil || is.Shards() != 2 {
+		t.Fatalf("%v, %v", is, err)
+	}
+	for text, want := range map[string]bool{
+		"range:1,1001,2001": true, "range:1,1001,1002,5000": true,
+		"range:1,1001": false, "range:1": false, "range:1,1002,2001": false, "range:1,501,1001": false, "hash": false, "mod": false, "none": false,
+	} {
+		k, err := topology.ParseKeys(text, max(1, int64(strings.Count(text, ",")+1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := k.Extends(is); got != want || k.Extends(k) || is.Extends(k) != (text == "range:1") {
+			t.Errorf("%s extends %s: %v", text, is, got)
+		}
+	}
+	if _, err := topology.ParseKeys("hash", 0); err == nil {
+		t.Error("no shards of hash")
+	}
+}
+
 // TestKeyVectors: keys.json was made by another program, in another language.
 func TestKeyVectors(t *testing.T) {
 	text, err := os.ReadFile("testdata/keys.json")

@@ -51,6 +51,8 @@ func NewMap(views map[string]*View) (*Map, error) {
 			m = &Map{Cluster: v.Cluster, Layout: v.Layout, Keys: v.Keys, Schemas: v.Schemas}
 		} else if err := m.agrees(names[0], name, v); err != nil {
 			return nil, err
+		} else if v.Keys.Extends(m.Keys) { // ranges were added, and the other servers are not told yet, or were restored
+			m.Keys = v.Keys
 		}
 		// One that was broken off may know fewer.
 		for _, s := range v.Servers {
@@ -97,6 +99,7 @@ func (m *Map) agrees(other, name string, v *View) error {
 		return fmt.Errorf("shard: servers %s and %s call their schemas %s and %s", other, name, m.Schemas, v.Schemas)
 	case v.Layout != m.Layout:
 		return fmt.Errorf("shard: servers %s and %s have different layouts, %s and %s", other, name, m.Layout, v.Layout)
+	case v.Keys.Extends(m.Keys) || m.Keys.Extends(v.Keys):
 	case v.Keys.shards != m.Keys.shards || v.Keys.String() != m.Keys.String():
 		return fmt.Errorf("shard: servers %s and %s have different key schemes, %s of %d and %s of %d", other, name, m.Keys, m.Keys.shards, v.Keys, v.Keys.shards)
 	}

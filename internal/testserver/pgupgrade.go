@@ -1,0 +1,41 @@
+package testserver
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// PostgresUpgraded stops a server and starts another one, which pg_upgrade makes of its data. The version of the new one is
+// the second one that FIRN_TEST_POSTGRES names, or that of this machine, which pg_upgrade takes for a newer one too.
+func PostgresUpgraded(tb testing.TB, from *Server) *Server {
+	tb.Helper()
+	_, major := asked()
+	old, p := from.plan.programs, postgresOf(tb, major)
+	oldBin, bin := filepath.Dir(program(old.bin+"postgres")), filepath.Dir(program(p.bin+"postgres"))
+	for _, needed := range []string{oldBin + "/pg_controldata", bin + "/pg_upgrade"} { // servers of npm lack them
+		if _, err := os.Stat(needed); err != nil {
+			tb.Skip("testserver: this build of PostgreSQL lacks " + filepath.Base(needed))
+		}
+	}
+	from.Stop(tb)
+	prepare := func(s *Server) error {
+		initdb := p.argv("initdb", "-D", filepath.Join(s.home, "data"), "-U", "t", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+		if p.major == "18" && old.major != "18" { // has checksums where nobody says otherwise
+			initdb = append(initdb, "--no-data-checksums")
+		}
+		if err := s.run(initdb...); err != nil {
+			return err
+		}
+		return s.run(p.argv("pg_upgrade", "-U", "t", "-s", s.home, "-d", filepath.Join(from.home, "data"), "-D", filepath.Join(s.home, "data"),
+			"-b", oldBin, "-B", bin)...)
+	}
+	return launch(tb, postgresKind, plan{
+		ports:    1,
+		prepare:  prepare,
+		command:  func(s *Server) []string { return p.command(s, nil) },
+		url:      postgresURL,
+		ready:    postgresReady,
+		programs: p,
+	})
+}
