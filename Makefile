@@ -62,7 +62,7 @@ QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./s
 VERSIONS := 14 15 16 17 18
 PAIRS    := 14-15 14-16 14-17 14-18 15-16 15-17 15-18 16-17 16-18 17-18
 # What is moved between two versions.
-PAIR_TESTS := ^Test(ThereAndBack|QuotedNames|MoveUnderWriters|AlteredMove|VerifyKeys|RefusesPolicies|Hosted.*)$$
+PAIR_TESTS := ^Test(ShardsUpgrade|ICU|ThereAndBack|QuotedNames|MoveUnderWriters|AlteredMove|VerifyKeys|RefusesPolicies|Hosted.*)$$
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
@@ -71,7 +71,7 @@ SELF   := $(MAKE) # not by its own name in a recipe, else make -n runs it
 GOTEST := go test -p $(AT_ONCE) -timeout 45m
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test raced unraced raceless race full postgres servers lint fuzz sim mutants reached torture model moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross vet check test raced unraced raceless race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,9 +131,14 @@ postgres: ## the PostgreSQL store and shards on PostgreSQL 14 to 18, and moves f
 	  echo "== PostgreSQL $$v"; \
 	  FIRN_REQUIRE_SERVERS=1 FIRN_TEST_POSTGRES=$$v $(SERVERS) run $(GOTEST) ./store/postgres ./shard/... || failed="$$failed $$v"; \
 	done; \
+	$(SELF) --no-print-directory pairs || failed="$$failed pairs"; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
+
+pairs: ## moves of shards between the versions PAIRS of PostgreSQL
+	@failed=; \
 	for p in $(PAIRS); do \
 	  echo "== PostgreSQL $$p"; \
-	  FIRN_REQUIRE_SERVERS=1 FIRN_TEST_POSTGRES=$$p $(SERVERS) run $(GOTEST) -run '$(PAIR_TESTS)' ./shard/move || failed="$$failed $$p"; \
+	  FIRN_REQUIRE_SERVERS=1 FIRN_TEST_POSTGRES=$$p $(SERVERS) run $(GOTEST) -run '$(PAIR_TESTS)' ./shard/move ./cmd/firn || failed="$$failed $$p"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
 

@@ -22,8 +22,12 @@ import (
 
 // movesServer is one between whose databases shards move.
 func movesServer(tb testing.TB, _ ...string) *testserver.Server {
-	return testserver.Postgres(tb, "wal_level=logical", "max_replication_slots=200", "max_wal_senders=100", "max_logical_replication_workers=100",
-		"max_worker_processes=120", "max_connections=300", "fsync=off", "wal_retrieve_retry_interval=100ms")
+	return testserver.Postgres(tb, movesSettings...)
+}
+
+var movesSettings = []string{
+	"wal_level=logical", "max_replication_slots=200", "max_wal_senders=100", "max_logical_replication_workers=100",
+	"max_worker_processes=120", "max_connections=300", "fsync=off", "wal_retrieve_retry_interval=100ms",
 }
 
 // The page of shards, as somebody sees it who looks on while shards are written to,

@@ -47,12 +47,25 @@ func FromPostgres(tb testing.TB, major int) {
 	from, to := asked()
 	for _, version := range []string{from, to} {
 		if n, err := strconv.Atoi(version); err != nil || n < major {
-			if err := note(os.Getenv(envSkips), versions, tb.Name()); err != nil {
-				tb.Fatal(err)
-			}
-			tb.Skipf("make postgres runs it: %s names no PostgreSQL %d or newer", envPostgres, major)
+			leave(tb, fmt.Sprintf("no PostgreSQL %d or newer", major))
 		}
 	}
+}
+
+// TwoPostgreses ends a test between two versions of PostgreSQL, where the tests talk to one.
+func TwoPostgreses(tb testing.TB) {
+	tb.Helper()
+	if from, to := asked(); from == to {
+		leave(tb, "no two versions")
+	}
+}
+
+func leave(tb testing.TB, why string) {
+	tb.Helper()
+	if err := note(os.Getenv(envSkips), versions, tb.Name()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Skipf("make postgres runs it: %s names %s", envPostgres, why)
 }
 
 // require makes sure that the programs of k are there, or ends the test.

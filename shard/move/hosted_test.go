@@ -2,6 +2,7 @@ package move
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,5 +66,36 @@ func TestHostedAutovacuum(t *testing.T) {
 	moved = append(moved, mustMove(t, m.Revert, 0)...)
 	for _, one := range moved {
 		t.Log(one.Pause)
+	}
+}
+
+// TestHostedReplication: on RDS the role rds_replication stands for the attribute REPLICATION. This is a
+// role of that name on a server of PostgreSQL's, where it gives no such right: only the plan is asked.
+func TestHostedReplication(t *testing.T) {
+	t.Parallel()
+	a, b := hostedPair(t, 1)
+	refused := func() []string {
+		t.Helper()
+		p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0}, false, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, o := range p.Obstacles {
+			all = append(all, o.String())
+		}
+		return all
+	}
+	for _, s := range []*site{a, b} {
+		config := s.Server.Config.Copy()
+		config.User, config.Database = "t", "postgres"
+		mustExec(t, dialConfig(t, config), "ALTER ROLE hosted NOREPLICATION; CREATE ROLE rds_replication")
+		if got := refused(); !slices.Contains(got, `server `+s.Name+`: role "hosted" may not replicate`) {
+			t.Errorf("%q", got)
+		}
+		mustExec(t, dialConfig(t, config), "GRANT rds_replication TO hosted")
+		if got := refused(); len(got) > 0 {
+			t.Errorf("%q", got)
+		}
 	}
 }

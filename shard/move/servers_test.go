@@ -48,11 +48,11 @@ func pair(t *testing.T, shards int64) (a, b *site) {
 	return pairOn(t, source, target, shards)
 }
 
-// pairOn makes such a cluster on two servers.
-func pairOn(t *testing.T, source, target *testserver.Server, shards int64) (a, b *site) {
+// pairOn makes such a cluster on two servers, of databases with options of CREATE DATABASE.
+func pairOn(t *testing.T, source, target *testserver.Server, shards int64, options ...string) (a, b *site) {
 	t.Helper()
 	number := sites.Add(1)
-	a, b = newSite(t, source, "a", number), newSite(t, target, "b", number)
+	a, b = newSite(t, source, "a", number, options...), newSite(t, target, "b", number, options...)
 	cluster(t, a, b, shards)
 	return a, b
 }
@@ -87,10 +87,10 @@ func cluster(t *testing.T, a, b *site, shards int64) {
 	}
 }
 
-func newSite(t *testing.T, server *testserver.Server, name string, number int64) *site {
+func newSite(t *testing.T, server *testserver.Server, name string, number int64, options ...string) *site {
 	t.Helper()
 	database := fmt.Sprintf("move%d", number)
-	c := dial(t, testdb.New(t, server, database))
+	c := dial(t, testdb.New(t, server, database, options...))
 	return &site{topology.Server{Name: name, Config: c.Config()}, c}
 }
 

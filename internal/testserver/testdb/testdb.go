@@ -12,11 +12,11 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 )
 
-// New makes a database, in the place of one of that name, and returns its URL. It is dropped when the
-// test ends.
-func New(tb testing.TB, server *testserver.Server, name string) (url string) {
+// New makes a database with options of CREATE DATABASE, in the place of one of that name, and returns
+// its URL. It is dropped when the test ends.
+func New(tb testing.TB, server *testserver.Server, name string, options ...string) (url string) {
 	tb.Helper()
-	if err := Make(tb.Context(), server.URL(), name); err != nil {
+	if err := Make(tb.Context(), server.URL(), name, options...); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { Drop(server.URL(), name) })
@@ -28,14 +28,14 @@ func URL(server, name string) string {
 	return strings.Replace(server, "/postgres?", "/"+name+"?", 1)
 }
 
-// Make makes a database, in the place of one of that name.
-func Make(ctx context.Context, server, name string) error {
+// Make makes a database with options of CREATE DATABASE, in the place of one of that name.
+func Make(ctx context.Context, server, name string, options ...string) error {
 	c, err := pgx.Connect(ctx, server)
 	if err != nil {
 		return err
 	}
 	defer c.Close(ctx)
-	for _, sql := range []string{"DROP DATABASE IF EXISTS " + name + " (FORCE)", "CREATE DATABASE " + name} {
+	for _, sql := range []string{"DROP DATABASE IF EXISTS " + name + " (FORCE)", "CREATE DATABASE " + name + " " + strings.Join(options, " ")} {
 		if _, err := c.Exec(ctx, sql); err != nil {
 			return err
 		}
