@@ -271,13 +271,13 @@ func TestRole(t *testing.T) {
 	mustExec(t, db.Conn, "DO $$ BEGIN CREATE ROLE nobody LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
 	nobody := connect(t, strings.Replace(db.url, "t@", "nobody@", 1))
 	offset := query[uint32](t, db.Conn, "SELECT 'insta5.next_id_offset'::regclass::oid")
-	refused(t, nobody, denied, fmt.Sprintf("SELECT firn.advance(%d)", offset))
+	refused(t, nobody, denied, fmt.Sprintf("SELECT firn.advance(%d, NULL)", offset))
 	// Names of its own in front of those of pg_catalog change nothing for others.
 	mustExec(t, app, `SET search_path = pg_temp, pg_catalog;
 		CREATE FUNCTION pg_temp.nextval(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
 		CREATE FUNCTION pg_temp.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT timestamptz '2080-01-01' $$`)
 	for range 5 {
-		mustExec(t, app, "SELECT firn.advance('insta5.next_id_offset')")
+		mustExec(t, app, "SELECT firn.advance('insta5.next_id_offset', NULL), firn.advance('insta5.next_id_offset', -1)")
 		if id := query[int64](t, db.Conn, "SELECT insta5.next_id()"); id <= last || id-last > 60_000<<23 {
 			t.Fatalf("%d after %d", id, last)
 		} else {

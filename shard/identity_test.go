@@ -99,7 +99,7 @@ func TestFirnDropped(t *testing.T) {
 	last := query[int64](t, db.Conn, "SELECT insta5.next_id()")
 	mustExec(t, db.Conn, "DROP SCHEMA firn CASCADE")
 	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(6)))
-	refused(t, db.Conn, "ID005", "SELECT firn.advance('insta5.next_id_offset')")
+	refused(t, db.Conn, "ID005", "SELECT firn.advance('insta5.next_id_offset', NULL)")
 	mustExec(t, db.Conn, script(t, firn.MustLayout("instagram"), insta(5)))
 	if id := query[int64](t, db.Conn, "SELECT insta5.next_id()"); id <= last {
 		t.Errorf("%d after %d", id, last)

@@ -203,6 +203,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	var done atomic.Int64
 	show := ui.ShowProgressOf("shards", true, cmd.ErrOrStderr(), int64(len(plan.Work)), &done)
 	o.options.Done = func(migrate.Result) { done.Add(1) }
+	o.options.Moving = o.moving
 	one, others := plan.Divide(o.canary)
 	results := one.Run(ctx, servers, &o.options)
 	var err error
@@ -222,6 +223,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 		return err
 	}
 	a := applied{results: results, left: plan.Left, begun: len(plan.Work), full: plan.Full, inMoves: o.inMoves}
+	a.leaveMoving()
 	return a.print(ctx, cmd)
 }
 

@@ -36,7 +36,7 @@ func leaveMoves(ctx context.Context, cmd *cobra.Command, servers []topology.Serv
 			continue
 		}
 		left = true
-		ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished, so no file is applied there now; first, %s",
+		ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished, so no file is applied there now; run this again after the move. If no command is at work on it, %s",
 			move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 		for _, n := range f.Shards {
 			plan.Left = append(plan.Left, migrate.Left{Shard: n, Why: fmt.Sprintf("its move from %s to %s is not finished", f.Source, f.Target)})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/migrate"
+	"github.com/firn-id/firn/shard/move"
 )
 
 // applied is what a run did.
@@ -51,6 +53,21 @@ func faultOf(err error) *fileFault {
 		f.SQLState, f.Message = pg.Code, pg.Message
 	}
 	return &f
+}
+
+// leaveMoving counts shards whose moves began meanwhile as left, unless they got a file before that.
+func (a *applied) leaveMoving() {
+	a.results = slices.DeleteFunc(a.results, func(r migrate.Result) bool {
+		if !errors.Is(r.Err, migrate.ErrMoving) {
+			return false
+		}
+		a.inMoves = true
+		if len(r.Applied) > 0 {
+			return false
+		}
+		a.left, a.begun = append(a.left, migrate.Left{Shard: r.Shard, Why: r.Err.Error()}), a.begun-1
+		return true
+	})
 }
 
 // print prints what was done, and returns an error if that was not all.
@@ -98,8 +115,8 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()
 	}
-	if last == nil && a.inMoves {
-		return f.Hint("finish the moves, or give them up, as the warnings say; then run it again. To apply the files on these shards now: --moving")
+	if a.inMoves && (last == nil || errors.Is(last, migrate.ErrMoving)) {
+		return f.Hint("run it again when the moves are finished, which firn shard status shows; a rebalance finishes its own. To apply the files on these shards now: --moving")
 	}
 	return applyHint(f, last)
 }
@@ -203,8 +220,8 @@ func printApplied(cmd *cobra.Command, state *migrate.State, files []migrate.File
 		u := state.Uses(f, asked)
 		lines = append(lines, fileLine{f.Number, f.Name, len(u.Applied), u.Begun, u.Changed, u.Left})
 	}
-	header := []string{"FILE", "APPLIED", "LEFT", "BEGUN", "CHANGED"}
+	header := []string{"FILE", "APPLIED", "LEFT", "BEGUN", "CHANGED", "SHARDS LEFT"}
 	return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), header, lines, func(l fileLine) []any {
-		return []any{l.File, l.Applied, len(l.Left), len(l.Begun), len(l.Changed)}
+		return []any{l.File, l.Applied, len(l.Left), len(l.Begun), len(l.Changed), move.List(l.Left)}
 	})
 }

@@ -81,7 +81,7 @@ func TestShardsOtherRole(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "001_t.sql"), "CREATE TABLE u (n integer)")
 	said := refuse(t, 1, with("apply "+dir, flags)...)
-	for _, want := range []string{"the move of shard 0 from a to b is not finished, so no file is applied there now; first, ", "a=postgres://SUPERUSER@127.0.0.1:", "finish the moves, or give them up", "3 shards are complete"} {
+	for _, want := range []string{"the move of shard 0 from a to b is not finished, so no file is applied there now; run this again after the move. If no command is at work on it, ", "a=postgres://SUPERUSER@127.0.0.1:", "run it again when the moves are finished", "3 shards are complete"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("firn shard apply does not say %q:\n%s", want, said)
 		}

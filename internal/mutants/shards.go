@@ -90,6 +90,9 @@ var drawsByOthers = []Mutant{
 	{Name: "a program enters a standby", File: generatorSQL, Old: "		ELSIF pg_catalog.pg_is_in_recovery() THEN", New: "		ELSIF false THEN", Package: "./shard", Tests: "^TestStandby$"},
 	{Name: "the offset moves down", File: generatorSQL, Old: "		IF v < t THEN\n", New: "		IF v <> t THEN\n", Package: "./shard", Tests: "^TestClockSteps$"},
 	{Name: "a fast draw goes past the end of the layout", File: generatorSQL, Old: " AND a + n < {{.Limit}}\n", New: "\n", Package: "./shard", Tests: "^TestFastPathEnds$"},
+	{Name: "low bits begin anew with each tick", File: generatorSQL, Old: "t - m + (coalesce(n, m) + f & {{.PerTick}} - 1)", New: "t - m", Package: "./shard", Tests: "^TestLowBits$"},
+	{Name: "low bits leave out the number of a draw that did not count", File: generatorSQL, Old: "(coalesce(n, m) + f & ", New: "(m + f & ", Package: "./shard", Tests: "^TestLowBits$"},
+	{Name: "low bits leave out a number of each draw of many", File: generatorSQL, Old: "		states := first || ARRAY(SELECT a + pg_catalog.nextval(counter) FROM pg_catalog.generate_series(2, k));", New: "		states := ARRAY(SELECT a + pg_catalog.nextval(counter) FROM pg_catalog.generate_series(1, k));", Package: "./shard", Tests: "^TestLowBits$"},
 	{Name: "a draw counts whose offset has changed", File: generatorSQL, Old: "WHEN a = b AND here AND a + n", New: "WHEN here AND a + n", Package: "./shard", Tests: "^TestStraddle$"},
 	{Name: "a draw of many counts whose offset has changed", File: generatorSQL, Old: "IF pg_catalog.pg_sequence_last_value(\"offset\") = a AND states[k]", New: "IF states[k]", Package: "./shard/install", Tests: "^TestStraddleMany$"},
 	{Name: "a draw does not see that the shard was closed", File: generatorSQL, Old: "greatest(f + 1, state - n)", New: "greatest(f, state - n)", Package: "./shard/install", Tests: "^TestStraddleOpen$"},
@@ -99,7 +102,7 @@ var drawsByOthers = []Mutant{
 	{Name: "ids start where those of a replaced function are", File: generatorSQL, Old: "	IF made AND used THEN\n", New: "	IF false THEN\n", Package: "./shard/install", Tests: stepTests},
 	{Name: "a generator whose sequences were dropped is kept", File: generatorSQL, Old: "WHERE oid IN (y.counter, y.\"offset\")) < 2;", New: "WHERE oid IN (y.counter, y.\"offset\")) < 0;", Package: "./shard", Tests: "^TestSequencesDropped$"},
 	{Name: "a sequence counts in another way", File: generatorSQL, Old: "			AND seqincrement = 1 AND seqcache = 1 AND NOT seqcycle) THEN", New: ") THEN", Package: "./shard", Tests: "^TestExistingObjects$"},
-	{Name: "everybody draws", File: generatorSQL, Old: "firn.refuse, firn.advance, firn.id,", New: "firn.refuse, firn.id,", Package: "./shard", Tests: "^TestRole$"},
+	{Name: "everybody draws", File: generatorSQL, Old: "firn.refuse, firn.advance(regclass, bigint), firn.id,", New: "firn.refuse, firn.id,", Package: "./shard", Tests: "^TestRole$"},
 	{Name: "a function is replaced whose ids are others", File: "shard/install/shard.go", Old: "d.shard = %[3]d AND abs(", New: "abs(%[3]d) >= 0 AND abs(", Package: "./shard", Tests: "^TestReplacesOnlyItsLayout$"},
 	{Name: "a role that draws may set the offset", File: "shard/install/shard.go", Old: "\"GRANT SELECT ON SEQUENCE %s.%s TO %s;\\n\"", New: "\"GRANT ALL ON SEQUENCE %s.%s TO %s;\\n\"", Package: "./shard", Tests: "^TestRole$"},
 }

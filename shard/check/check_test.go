@@ -157,6 +157,14 @@ func TestFindings(t *testing.T) {
 			[]string{"bad a: roles besides the owner may set generators back: pg_monitor"},
 		},
 		{
+			"a cached counter", "ALTER SEQUENCE insta1.next_id_counter CACHE 20", "ALTER SEQUENCE insta1.next_id_counter CACHE 1",
+			[]string{"bad a: ids may repeat or go back, because sequences that they come from do not count one by one: insta1.next_id_counter INCREMENT 1 CACHE 20 NO CYCLE"},
+		},
+		{
+			"a counter of tens, and one that begins again", "ALTER SEQUENCE insta1.next_id_counter INCREMENT 10; ALTER SEQUENCE insta2.next_id_offset CYCLE", "ALTER SEQUENCE insta1.next_id_counter INCREMENT 1; ALTER SEQUENCE insta2.next_id_offset NO CYCLE",
+			[]string{"bad a: ids may repeat or go back, because sequences that they come from do not count one by one: insta1.next_id_counter INCREMENT 10 CACHE 1 NO CYCLE, insta2.next_id_offset INCREMENT 1 CACHE 1 CYCLE"},
+		},
+		{
 			"another cluster", "UPDATE firn.server SET cluster = 'c2'", "UPDATE firn.server SET cluster = 'c1'",
 			[]string{"bad : servers a and b are of different clusters, c2 and c1"},
 		},

@@ -237,10 +237,13 @@ func (f *findings) generators(s *Server) {
 		open[row.Shard] = row.Serves()
 		away[row.Shard] = row.State == topology.StateMoved || !there[row.Schema]
 	}
-	var ahead []string
+	var ahead, altered []string
 	wrong := make(groups)
 	reopen := fmt.Sprintf("firn shard reopen %s --shards LIST", s.Name)
 	for _, g := range s.Details.Generators {
+		if !away[g.Shard] {
+			altered = append(altered, g.Altered...)
+		}
 		const rerun = "to make what is missing, and start it a second above the clock: firn shard init"
 		switch {
 		case away[g.Shard]: // what is left of it is of no use
@@ -260,6 +263,11 @@ func (f *findings) generators(s *Server) {
 	if len(ahead) > 0 {
 		f.say(Warn, s.Name, "ids stay unique and ordered, and their times are ahead until the clock has caught up",
 			"the generators of %s are ahead of its clock: %s", shards(ahead), phrase.Few(ahead))
+	}
+	if len(altered) > 0 {
+		name, _, _ := strings.Cut(altered[0], " INCREMENT ")
+		f.say(Bad, s.Name, "on each of them: ALTER SEQUENCE "+name+" INCREMENT 1 CACHE 1 NO CYCLE; then have all programs connect anew, because a session keeps the numbers that it has cached",
+			"ids may repeat or go back, because sequences that they come from do not count one by one: %s", phrase.Few(altered))
 	}
 }
 

@@ -48,6 +48,7 @@ type Generator struct {
 	Same      bool          // the offset is the one that was opened
 	Running   bool          // draws count
 	Ahead     time.Duration // of the server's clock
+	Altered   []string      // its sequences that do not count one by one, with how they count
 }
 
 // Look looks at all servers at once, without details.
@@ -145,7 +146,9 @@ SELECT g.shard, g.name::text, x.there,
 	to_regprocedure(format('%I.%I()', s.schema, g.name)) IS NOT NULL,
 	g.identity IS NOT DISTINCT FROM g."offset"::oid,
 	CASE WHEN x.there THEN pg_sequence_last_value(g."offset") IS NOT NULL ELSE false END,
-	CASE WHEN x.there THEN coalesce(pg_sequence_last_value(g.counter) + pg_sequence_last_value(g."offset") - firn.now_state(), 0) ELSE 0 END
+	CASE WHEN x.there THEN coalesce(pg_sequence_last_value(g.counter) + pg_sequence_last_value(g."offset") - firn.now_state(), 0) ELSE 0 END,
+	ARRAY(SELECT format('%s INCREMENT %s CACHE %s %s', q.seqrelid::regclass, q.seqincrement, q.seqcache, CASE WHEN q.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END)
+		FROM pg_sequence AS q WHERE q.seqrelid IN (g.counter, g."offset") AND (q.seqincrement <> 1 OR q.seqcache <> 1 OR q.seqcycle) ORDER BY 1)
 FROM (SELECT * FROM firn.generator WHERE (shard, name) > ($1, $2::text::name) ORDER BY shard, name LIMIT $3) AS g JOIN firn.shard AS s ON s.shard = g.shard
 CROSS JOIN LATERAL (SELECT count(*) = 2 AS there FROM pg_class WHERE oid IN (g.counter, g."offset")) AS x
 ORDER BY g.shard, g.name`
@@ -193,7 +196,7 @@ func generators(ctx context.Context, c *pgx.Conn, l firn.Layout, errs *[]error) 
 		each(ctx, c, errs, generatorsSQL, func(row pgx.CollectableRow) error {
 			var g Generator
 			var states int64
-			err := row.Scan(&g.Shard, &g.Name, &g.Sequences, &g.Function, &g.Same, &g.Running, &states)
+			err := row.Scan(&g.Shard, &g.Name, &g.Sequences, &g.Function, &g.Same, &g.Running, &states, &g.Altered)
 			g.Ahead = time.Duration(states>>seq.Width) * l.Unit()
 			all = append(all, g)
 			return err

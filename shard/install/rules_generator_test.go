@@ -15,9 +15,9 @@ var generatorRules = []rule{
 	{"enter no shard", "a", "", "firn.enter(99, 'rules')", "ID005"},
 	{"enter what is closed", "a", "UPDATE firn.shard SET state = 'closed'", "firn.enter(0, 'rules')", "ID001"},
 	{"enter what has moved", "b", "", "firn.enter(1, 'rules')", "ID002"},
-	{"draw what is closed", "a", "UPDATE firn.shard SET state = 'closed'", "firn.advance('insta0.next_id_offset')", "ID001"},
+	{"draw what is closed", "a", "UPDATE firn.shard SET state = 'closed'", "firn.advance('insta0.next_id_offset', NULL)", "ID001"},
 	{"draw what was ended", "a", "SELECT setval('insta0.next_id_offset', 5, false)", "insta0.next_id()", "ID001"},
-	{"draw from a restored generator", "a", "UPDATE firn.generator SET identity = identity::integer + 1", "firn.advance('insta0.next_id_offset')", "ID003"},
+	{"draw from a restored generator", "a", "UPDATE firn.generator SET identity = identity::integer + 1", "firn.advance('insta0.next_id_offset', NULL)", "ID003"},
 	{"draw from a restored generator, with its function", "a", opened + "UPDATE firn.generator SET identity = identity::integer + 1; " + rewrite, "insta0.next_id()", "ID003"},
 
 	{"ids are above those of a function that is replaced", "b", "CREATE SCHEMA insta9; CREATE FUNCTION insta9.next_id() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'; SELECT firn.create_shard(9, 'insta9')", "insta9.next_id() > firn.pack(firn.now_state(), 9) + (450::bigint << 22)", "t"},
@@ -28,7 +28,7 @@ var generatorRules = []rule{
 		"a clock near the end of the layout does not move the state there", "b",
 		"CREATE TEMPORARY TABLE was AS SELECT last_value FROM firn.clock_state; SELECT firn.create_shard(9, 'insta9'), setval('firn.clock_state', " + end + " - 10); " +
 			"CREATE OR REPLACE FUNCTION firn.now_state() RETURNS bigint LANGUAGE sql AS 'SELECT " + end + "'; " +
-			"DO $$ BEGIN PERFORM firn.advance('insta9.next_id_offset'); EXCEPTION WHEN SQLSTATE 'ID004' THEN NULL; END $$; SELECT setval('firn.clock_state', last_value) FROM was",
+			"DO $$ BEGIN PERFORM firn.advance('insta9.next_id_offset', NULL); EXCEPTION WHEN SQLSTATE 'ID004' THEN NULL; END $$; SELECT setval('firn.clock_state', last_value) FROM was",
 		"pg_sequence_last_value('insta9.next_id_offset') < " + end + " / 2", "t",
 	},
 
@@ -40,7 +40,7 @@ var generatorRules = []rule{
 	{"open what has moved", "b", "", "firn.open(1)", "ID002"},
 	{"open above a state", "a", "", "SELECT firn.open(0, x) > x FROM (SELECT " + ahead + ") AS y (x)", "t"},
 	{"open above the clock", "b", "SELECT firn.create_shard(9, 'insta9')", "firn.open(9) - firn.now_state() > 450 * 512", "t"},
-	{"open a restored generator", "a", "UPDATE firn.generator SET identity = identity::integer + 1; SELECT firn.open(0)", "firn.advance('insta0.next_id_offset') > 0", "t"},
+	{"open a restored generator", "a", "UPDATE firn.generator SET identity = identity::integer + 1; SELECT firn.open(0)", "firn.advance('insta0.next_id_offset', NULL) > 0", "t"},
 	{"open past the end", "a", "", "firn.open(0, " + end + ")", "22023"},
 	{"open on another copy", "a", "UPDATE firn.shard SET system = 1; SELECT firn.open(0)", "firn.enter(0, 'rules')", ""},
 
@@ -73,7 +73,7 @@ func elsewhere() (all []rule) {
 		all = append(all,
 			rule{"is it here with " + differs, "a", here, "SELECT firn.is_here(s) FROM firn.shard AS s WHERE shard = 0", "f"},
 			rule{"enter with " + differs, "a", here, "firn.enter(0, 'rules')", "ID003"},
-			rule{"draw with " + differs, "a", here, "firn.advance('insta0.next_id_offset')", "ID003"})
+			rule{"draw with " + differs, "a", here, "firn.advance('insta0.next_id_offset', NULL)", "ID003"})
 		if differs[0] == 't' || differs[0] == 'd' {
 			all = append(all, rule{"draw with a function of there, " + differs, "a", opened + here + "; " + rewrite, "insta0.next_id()", "ID003"})
 		}
@@ -86,7 +86,7 @@ func inTurn(t *testing.T, a site) {
 	t.Helper()
 	other := site{"a", connect(t, a.Config().ConnString()), nil}
 	other.must(t, fmt.Sprintf("SELECT pg_advisory_lock(%d, 'insta0.next_id_offset'::regclass::oid::integer)", 0x6669726e))
-	for _, step := range []string{"firn.close(0)", "firn.open_at(0, 0)", "firn.advance('insta0.next_id_offset')"} {
+	for _, step := range []string{"firn.close(0)", "firn.open_at(0, 0)", "firn.advance('insta0.next_id_offset', NULL)"} {
 		if got := a.says(t, "SET LOCAL lock_timeout = '100ms'", step); got != "55P03" {
 			t.Errorf("%s does not wait for a draw, and says %q", step, got)
 		}

@@ -18,6 +18,9 @@ import (
 // was applied, and the next run reads them.
 var ErrUnknown = errors.New("the connection was lost at COMMIT: whether the file was applied is unknown, and found out by the next run")
 
+// ErrMoving says that a move of the shard has begun. The other copy would not get the file.
+var ErrMoving = errors.New("its move began meanwhile, so it gets the file after the move")
+
 // A FileError says where in a file an error is.
 type FileError struct {
 	File string
@@ -117,11 +120,17 @@ func (s *session) begin(ctx context.Context, f File, settings string) (known boo
 	b.WriteString("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; " + settings)
 	fmt.Fprintf(&b, "SET LOCAL statement_timeout = %d; SET LOCAL idle_in_transaction_session_timeout = %d; ", s.options.StatementTimeout.Milliseconds(), idleTime.Milliseconds())
 	fmt.Fprintf(&b, "SELECT firn.enter(%d, %s); ", s.work.Shard, literal(s.cluster))
+	moving := "false"
+	if !s.options.Moving {
+		// A move locks the row too when it begins. So it begins before this, and is seen, or after the file.
+		fmt.Fprintf(&b, "SELECT FROM firn.shard WHERE shard = %d FOR SHARE; ", s.work.Shard)
+		moving = fmt.Sprintf("EXISTS (SELECT FROM firn.move WHERE shard = %d)", s.work.Shard)
+	}
 	if s.work.first {
 		b.WriteString(makeTable(s.work.Schema))
 	}
 	fmt.Fprintf(&b, "LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE; ", records)
-	fmt.Fprintf(&b, "SELECT sum FROM %s WHERE number = %d AND applied IS NOT NULL", records, f.Number)
+	fmt.Fprintf(&b, "SELECT %s; SELECT sum FROM %s WHERE number = %d AND applied IS NOT NULL", moving, records, f.Number)
 	results, err := s.conn.Exec(ctx, b.String()).ReadAll()
 	var pg *pgconn.PgError
 	switch {
@@ -129,6 +138,9 @@ func (s *session) begin(ctx context.Context, f File, settings string) (known boo
 		return false, errors.New("somebody else began to apply files at the same time: run it again")
 	case err != nil:
 		return false, err
+	}
+	if string(results[len(results)-2].Rows[0][0]) == "t" {
+		return false, ErrMoving
 	}
 	last := results[len(results)-1].Rows
 	if len(last) > 0 && string(last[0][0]) != f.Sum {

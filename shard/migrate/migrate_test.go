@@ -45,7 +45,7 @@ func newServers(t *testing.T) []topology.Server {
 		}
 		servers = append(servers, topology.Server{Name: name, Config: config})
 		var b strings.Builder
-		err = install.WriteGenerator(&b, firn.MustLayout("instagram"))
+		err = errors.Join(install.WriteGenerator(&b, firn.MustLayout("instagram")), install.WriteMoves(&b, firn.MustLayout("instagram")))
 		for n := range 2 {
 			number := int64(2*i + n)
 			err = errors.Join(err, install.WriteShard(&b, firn.MustLayout("instagram"), install.Definition{Number: number, Schema: schema(number)}))

@@ -30,6 +30,10 @@ type Options struct {
 	// StatementTimeout is how long a statement may take (no limit).
 	StatementTimeout time.Duration
 
+	// Moving applies files to shards whose move is not finished too. After a file that changes tables
+	// the other copy cannot take over any more.
+	Moving bool
+
 	// Done is called after each shard, one at a time.
 	Done func(Result)
 }
@@ -101,7 +105,7 @@ func (r *run) end(result Result) {
 	r.Lock()
 	defer r.Unlock()
 	r.results = append(r.results, result)
-	if result.Err != nil {
+	if result.Err != nil && !errors.Is(result.Err, ErrMoving) {
 		r.failures++
 	}
 	r.options.Done(result)
