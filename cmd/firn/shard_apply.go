@@ -17,7 +17,6 @@ import (
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/migrate"
-	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -130,7 +129,7 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 		return ui.Failed("%w", err).Hint("files are applied everywhere or nowhere: all servers have to be there (firn shard status)")
 	}
 	if len(state.Unseen) > 0 {
-		ui.PrintWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), move.List(state.Unseen))
+		ui.PrintWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), phrase.Numbers(state.Unseen))
 	}
 	if o.status {
 		return printApplied(cmd, state, files, o.shards.has)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/migrate"
 	"github.com/firn-id/firn/shard/move"
@@ -32,12 +33,12 @@ func leaveMoves(ctx context.Context, cmd *cobra.Command, servers []topology.Serv
 		}
 		if moving {
 			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished: after a file that changes tables the shard cannot change over to the other copy any more (ID008)",
-				move.List(f.Shards), f.Source, f.Target)
+				phrase.Numbers(f.Shards), f.Source, f.Target)
 			continue
 		}
 		left = true
 		ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished, so no file is applied there now; run this again after the move. If no command is at work on it, %s",
-			move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
+			phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 		for _, n := range f.Shards {
 			plan.Left = append(plan.Left, migrate.Left{Shard: n, Why: fmt.Sprintf("its move from %s to %s is not finished", f.Source, f.Target)})
 		}

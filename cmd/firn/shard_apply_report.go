@@ -14,7 +14,6 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/migrate"
-	"github.com/firn-id/firn/shard/move"
 )
 
 // applied is what a run did.
@@ -222,6 +221,6 @@ func printApplied(cmd *cobra.Command, state *migrate.State, files []migrate.File
 	}
 	header := []string{"FILE", "APPLIED", "LEFT", "BEGUN", "CHANGED", "SHARDS LEFT"}
 	return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), header, lines, func(l fileLine) []any {
-		return []any{l.File, l.Applied, len(l.Left), len(l.Begun), len(l.Changed), move.List(l.Left)}
+		return []any{l.File, l.Applied, len(l.Left), len(l.Begun), len(l.Changed), phrase.Numbers(l.Left)}
 	})
 }

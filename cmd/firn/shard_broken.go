@@ -65,7 +65,7 @@ func warnNowhere(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 	for _, f := range moves {
 		ours := slices.ContainsFunc(f.Shards, func(n int64) bool { return slices.Contains(shards, n) })
 		if nowhere := f.Nowhere(); ours && !f.Refused() && len(nowhere) > 0 && (f.Phase == move.Between || f.Phase == move.Unknown) {
-			ui.PrintWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", move.List(nowhere))
+			ui.PrintWarning(cmd.ErrOrStderr(), "no server that answers serves shard %s: programs wait for it", phrase.Numbers(nowhere))
 			waiting = append(waiting, f)
 		}
 	}
@@ -118,11 +118,11 @@ func brokenText(moves []move.Move, shards []int64, again string) string {
 	}
 	if len(abort) > 0 {
 		slices.Sort(abort)
-		fmt.Fprintf(&b, "To abort it:                firn shard abort %s\n", move.List(abort))
+		fmt.Fprintf(&b, "To abort it:                firn shard abort %s\n", phrase.Numbers(abort))
 	}
 	if len(finish) > 0 && len(nowhere)+len(abort) == 0 {
 		slices.Sort(finish)
-		fmt.Fprintf(&b, "To drop the old copies:     firn shard finish %s\n", move.List(finish))
+		fmt.Fprintf(&b, "To drop the old copies:     firn shard finish %s\n", phrase.Numbers(finish))
 	}
 	return b.String()
 }
@@ -168,9 +168,9 @@ func standing(f move.Move, left []int64) string {
 	case move.Arrived:
 		return fmt.Sprintf("%s on %s."+next+"The old copies on %s are kept up to date.", serves(f.Shards), f.Target, f.Source)
 	case move.HalfLeft:
-		return fmt.Sprintf("of the move of shard %s %s: it has just begun, or is being ended."+next+"The shards serve.", move.List(f.Shards), f.Problem)
+		return fmt.Sprintf("of the move of shard %s %s: it has just begun, or is being ended."+next+"The shards serve.", phrase.Numbers(f.Shards), f.Problem)
 	case move.Unknown:
-		return fmt.Sprintf("how far shard %s is from %s to %s nobody can say: %s.", move.List(f.Shards), f.Source, f.Target, f.Problem)
+		return fmt.Sprintf("how far shard %s is from %s to %s nobody can say: %s.", phrase.Numbers(f.Shards), f.Source, f.Target, f.Problem)
 	case move.Begun:
 		return fmt.Sprintf("%s%s on %s."+next+"Nothing is copied to %s yet.", moved, serves(left), f.Source, f.Target)
 	}
@@ -199,7 +199,7 @@ func standsText(f move.Move) string {
 		if len(f.Kept) > 0 {
 			parts = append(parts, serves(f.Kept)+" on "+f.Source)
 		}
-		parts = append(parts, "no server serves shard "+move.List(f.Waiting))
+		parts = append(parts, "no server serves shard "+phrase.Numbers(f.Waiting))
 	case f.Phase == move.Unknown:
 		if len(f.Kept) > 0 {
 			parts = append(parts, serves(f.Kept)+" on "+f.Source)
@@ -214,12 +214,12 @@ func standsText(f move.Move) string {
 			case f.Unasked != "":
 				who = "no server that was asked serves shard "
 			}
-			parts = append(parts, who+move.List(left))
+			parts = append(parts, who+phrase.Numbers(left))
 		}
 	case f.Phase == move.HalfLeft && len(f.Kept) > 0:
 		parts = append(parts, serves(f.Kept)+" on "+f.Source)
 	case f.Phase == move.HalfLeft:
-		parts = append(parts, fmt.Sprintf("%s has forgotten the move of shard %s", f.Forgot, move.List(left)))
+		parts = append(parts, fmt.Sprintf("%s has forgotten the move of shard %s", f.Forgot, phrase.Numbers(left)))
 	default:
 		parts = append(parts, serves(left)+" on "+f.Source)
 	}
@@ -271,5 +271,5 @@ func serves(shards []int64) string {
 	if len(shards) == 1 {
 		return fmt.Sprintf("shard %d serves", shards[0])
 	}
-	return fmt.Sprintf("shards %s serve", move.List(shards))
+	return fmt.Sprintf("shards %s serve", phrase.Numbers(shards))
 }

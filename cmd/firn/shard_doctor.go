@@ -122,10 +122,10 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 		switch {
 		case f.Fresh():
 			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
-				move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
+				phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 		case !isFinding(f):
 			ui.PrintNote(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished (%s), and is left; %s",
-				move.List(f.Shards), f.Source, f.Target, f.Stage(), hinter{cmd: cmd}.compose("to see how far it is, and what ends it: firn shard status"))
+				phrase.Numbers(f.Shards), f.Source, f.Target, f.Stage(), hinter{cmd: cmd}.compose("to see how far it is, and what ends it: firn shard status"))
 		}
 	}
 	return nil
@@ -193,12 +193,12 @@ func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Find
 			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})
 		case f.Copy != "":
 			found = append(found, check.Finding{
-				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s neither goes on nor ends", move.List(f.Shards), f.Source, f.Target),
+				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s neither goes on nor ends", phrase.Numbers(f.Shards), f.Source, f.Target),
 				Do: nextText(f),
 			})
 		case f.Problem != "":
 			found = append(found, check.Finding{
-				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", move.List(f.Shards), f.Source, f.Target, f.Problem),
+				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", phrase.Numbers(f.Shards), f.Source, f.Target, f.Problem),
 				Do: nextText(f),
 			})
 		}

@@ -146,7 +146,7 @@ func (o *shardsMove) arrived(ctx context.Context, cmd *cobra.Command, servers []
 		if len(there) == 0 {
 			continue
 		}
-		note := ui.Failed("shard %s has moved to %s: there is nothing to abort", move.List(there), f.Target)
+		note := ui.Failed("shard %s has moved to %s: there is nothing to abort", phrase.Numbers(there), f.Target)
 		for _, a := range f.Of(there).Next() {
 			note = note.Hint("%s", a)
 		}
@@ -174,7 +174,7 @@ func (o *shardsMove) askToDrop(ctx context.Context, cmd *cobra.Command, servers 
 		if len(all) > 1 {
 			copies = "copies of shards "
 		}
-		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, move.List(all), on.Name, phrase.Bytes(bytes)))
+		drops = append(drops, fmt.Sprintf("the old %s%s on %s (%s)", copies, phrase.Numbers(all), on.Name, phrase.Bytes(bytes)))
 		return err
 	}
 	for _, l := range jobs {

@@ -17,7 +17,6 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard"
-	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -217,14 +216,14 @@ func (o *shardsExec) sayCut(cmd *cobra.Command, cut []int64) error {
 		o.warnCut(cmd, cut)
 		return nil
 	}
-	return ui.Failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, phrase.Plural(len(cut), "shard"), hasOrHave(len(cut)), move.List(cut)).
+	return ui.Failed("the rows are incomplete: only the first %d of each shard were printed, and %s %s more: %s", o.limit, phrase.Plural(len(cut), "shard"), hasOrHave(len(cut)), phrase.Numbers(cut)).
 		Hint("for more rows of each shard: the same command with --limit N, or with --limit 0 for all")
 }
 
 // warnCut is sayCut where that is no error.
 func (o *shardsExec) warnCut(cmd *cobra.Command, cut []int64) {
 	if len(cut) > 0 {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s %s more rows than --limit %d, which were not printed: %s", phrase.Plural(len(cut), "shard"), hasOrHave(len(cut)), o.limit, move.List(cut))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s %s more rows than --limit %d, which were not printed: %s", phrase.Plural(len(cut), "shard"), hasOrHave(len(cut)), o.limit, phrase.Numbers(cut))
 	}
 }
 

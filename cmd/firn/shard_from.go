@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/move"
 )
@@ -58,7 +59,7 @@ func (o *shardsMove) listOf(ctx context.Context, cmd *cobra.Command, args []stri
 	slices.Sort(listed)
 	switch listed = slices.Compact(listed); {
 	case len(listed) > 0:
-		return move.List(listed), nil
+		return phrase.Numbers(listed), nil
 	case cmd.Name() == "move":
 		return "", ui.Bad("server %s serves no shard", o.from).Hint("firn shard ls")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -73,7 +74,7 @@ func goneFailure(err error) *ui.Failure {
 	case errors.As(err, &elsewhere) && elsewhere.LetGo:
 		return f.Hint("start server %s, or its standby or backup in its place: %s", elsewhere.Gone, lostPage)
 	case errors.As(err, &elsewhere):
-		return f.Hint("start server %s, or its standby or backup in its place, then: firn shard abort %s", elsewhere.Gone, move.List(elsewhere.Shards))
+		return f.Hint("start server %s, or its standby or backup in its place, then: firn shard abort %s", elsewhere.Gone, phrase.Numbers(elsewhere.Shards))
 	case errors.As(err, &pg) && pg.Code == "25006" && errors.As(err, &of):
 		return f.Hint("%s", check.ToPrimary(of.Server))
 	case errors.As(err, &pg) && (pg.Code == "ID002" || pg.Code == "ID007"):

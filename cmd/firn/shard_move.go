@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -110,7 +111,7 @@ func (o *shardsMove) run(ctx context.Context, cmd *cobra.Command, list string) e
 		return notBegun(ctx, cmd, err)
 	}
 	moved, err := o.each(ctx, cmd, move.Split(jobs), (*move.Mover).Move)
-	return o.report(ctx, cmd, carried{servers, shards, move.List(inJobs(jobs)), "firn shard move " + list + " --to " + o.to, moved, err})
+	return o.report(ctx, cmd, carried{servers, shards, phrase.Numbers(inJobs(jobs)), "firn shard move " + list + " --to " + o.to, moved, err})
 }
 
 // inJobs are the shards of jobs, in order.

@@ -63,7 +63,7 @@ func printContinued(out io.Writer, l move.Job, asJSON bool) error {
 	case asJSON:
 		return ui.EmitJSON(out, movePlanLine{From: l.Source.Name, To: l.Target.Name, Shards: []shardMoveLine{}, Continued: shards})
 	}
-	_, err := fmt.Fprintf(out, "the move of shard %s from %s to %s is not finished: the command continues it\n", move.List(shards), l.Source.Name, l.Target.Name)
+	_, err := fmt.Fprintf(out, "the move of shard %s from %s to %s is not finished: the command continues it\n", phrase.Numbers(shards), l.Source.Name, l.Target.Name)
 	return err
 }
 

@@ -151,7 +151,7 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 			o.sayStays(cmd, []move.Move{f})
 			continue
 		}
-		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", move.List(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
 	}
 	return nil
 }

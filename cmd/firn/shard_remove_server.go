@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -130,7 +131,7 @@ func copiesLeft(ctx context.Context, servers []topology.Server, name string, kee
 	if len(shards) == 0 || keep {
 		return shards, nil
 	}
-	list := move.List(shards)
+	list := phrase.Numbers(shards)
 	return nil, ui.Failed("server %s has an old copy of shard %s, and nobody has compared its rows with those of the server that serves the shard", name, list).
 		Hint("to drop the copy, after a comparison: firn shard finish %s", list).
 		Hint("to keep the copy in the database of %s, and take the server out all the same: --yes", name)
@@ -158,7 +159,7 @@ func inNoMove(ctx context.Context, servers []topology.Server, name string, gone 
 		if lacksRight(err) {
 			do = "to see how it ends, " + lookAgain
 		}
-		return ui.Failed("the move of shard %s from %s to %s is not finished", move.List(f.Shards), f.Source, f.Target).Hint("%s", do)
+		return ui.Failed("the move of shard %s from %s to %s is not finished", phrase.Numbers(f.Shards), f.Source, f.Target).Hint("%s", do)
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func withoutServer(f move.Move, gone string) string {
 	if len(served) < len(f.Shards) {
 		return lostPage + " says how it ends"
 	}
-	return fmt.Sprintf("to end it without %s: firn shard %s %s --gone %[1]s", gone, command, move.List(f.Shards))
+	return fmt.Sprintf("to end it without %s: firn shard %s %s --gone %[1]s", gone, command, phrase.Numbers(f.Shards))
 }
 
 func removal(opened *setup.Servers, name string, gone bool) (*setup.Removal, error) {
@@ -202,7 +203,7 @@ func printRemoval(cmd *cobra.Command, r *setup.Removal, copies []int64) (err err
 	case wantsJSON(cmd):
 		return json.NewEncoder(out).Encode(removalLine{r.Server, r.Member})
 	case r.Member && len(copies) > 0:
-		_, err = fmt.Fprintf(out, "server %s is no longer in the cluster: take it out of firn.yaml and of your programs. Keep its database: it has an old copy of shard %s, with rows that may be nowhere else\n", r.Server, move.List(copies))
+		_, err = fmt.Fprintf(out, "server %s is no longer in the cluster: take it out of firn.yaml and of your programs. Keep its database: it has an old copy of shard %s, with rows that may be nowhere else\n", r.Server, phrase.Numbers(copies))
 	case r.Member:
 		_, err = fmt.Fprintf(out, "server %s is no longer in the cluster: take it out of firn.yaml and of your programs, then stop it\n", r.Server)
 	default:

@@ -224,7 +224,7 @@ func backHint(server string) string {
 
 // opens is the command that opens shards on a server, with a flag that claims something, or without one.
 func (o *shardsReopen) opens(server string, n int64, more []int64, claim string) string {
-	do := fmt.Sprintf("firn shard reopen %s --shards %s%s", server, move.List(append([]int64{n}, more...)), claim)
+	do := fmt.Sprintf("firn shard reopen %s --shards %s%s", server, phrase.Numbers(append([]int64{n}, more...)), claim)
 	for _, name := range o.gone {
 		do += " --gone " + phrase.ShellWord(name)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/setup"
@@ -43,11 +44,11 @@ func (r *reopening) endedText(f move.Move) string {
 	if len(f.Shards) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("the move of shard %s from %s to %s ends, and cannot be continued or reverted; afterwards, ", move.List(f.Shards), f.Source, f.Target)
+	text := fmt.Sprintf("the move of shard %s from %s to %s ends, and cannot be continued or reverted; afterwards, ", phrase.Numbers(f.Shards), f.Source, f.Target)
 	left := "what is left"
 	for _, name := range []string{f.Source, f.Target} {
 		if copies := r.copiesOn(name, f.Shards); len(copies) > 0 && name != r.Server {
-			text += fmt.Sprintf("to drop the copy on %s: firn shard finish %s; ", name, move.List(copies))
+			text += fmt.Sprintf("to drop the copy on %s: firn shard finish %s; ", name, phrase.Numbers(copies))
 			left = "what else is left"
 		}
 	}
@@ -60,13 +61,13 @@ func (r *reopening) toldText(f move.Move) string {
 		return ""
 	}
 	copies := r.copiesOn(r.Server, f.Shards)
-	text := fmt.Sprintf("the move of shard %s from %s to %s ", move.List(f.Shards), f.Source, f.Target)
+	text := fmt.Sprintf("the move of shard %s from %s to %s ", phrase.Numbers(f.Shards), f.Source, f.Target)
 	after, known := f.After(r.Server, copies)
 	switch {
 	case known:
 		return text + "is forgotten on " + r.Server + "; afterwards, " + nextText(after)
 	case len(copies) > 0:
-		return text + "ends; afterwards, to drop the copy on " + r.Server + ": firn shard finish " + move.List(copies) + "; to remove what else is left of the move: firn shard doctor --clean"
+		return text + "ends; afterwards, to drop the copy on " + r.Server + ": firn shard finish " + phrase.Numbers(copies) + "; to remove what else is left of the move: firn shard doctor --clean"
 	}
 	return text + "ends; afterwards, to remove what is left of the move: firn shard doctor --clean"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/move"
 )
@@ -51,9 +52,9 @@ func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string
 	}
 	under := inJobs(jobs)
 	if rest := slices.DeleteFunc(slices.Clone(shards), func(n int64) bool { return slices.Contains(under, n) }); len(rest) > 0 {
-		ui.PrintWarning(cmd.ErrOrStderr(), "no move of shard %s is there to be taken back: nothing is done about it", move.List(rest))
+		ui.PrintWarning(cmd.ErrOrStderr(), "no move of shard %s is there to be taken back: nothing is done about it", phrase.Numbers(rest))
 	}
-	list = move.List(under)
+	list = phrase.Numbers(under)
 	moved, err := o.each(ctx, cmd, jobs, (*move.Mover).Revert)
 	return o.report(ctx, cmd, carried{servers, under, list, "firn shard revert " + list, moved, err})
 }

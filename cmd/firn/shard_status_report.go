@@ -105,7 +105,7 @@ func printMoves(out io.Writer, moves []move.Move, h hinter) error {
 		if f.Unapplied >= 0 {
 			behind = phrase.Bytes(f.Unapplied)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", move.List(f.Shards), f.Source, f.Target, phase, rows, behind,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", phrase.Numbers(f.Shards), f.Source, f.Target, phase, rows, behind,
 			time.Since(f.Began).Round(time.Second), f.Problem)
 	}
 	if err := w.Flush(); err != nil {

@@ -2,6 +2,7 @@ package phrase
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -38,4 +39,24 @@ func Listed(all []string) string {
 		return "-"
 	}
 	return strings.Join(all, ", ")
+}
+
+// Numbers writes numbers as commands take them, such as 3,17-40. They have to be in order.
+func Numbers(all []int64) string {
+	var b strings.Builder
+	for i := 0; i < len(all); {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(all[i], 10))
+		if j > i {
+			b.WriteString("-" + strconv.FormatInt(all[j], 10))
+		}
+		i = j + 1
+	}
+	return b.String()
 }

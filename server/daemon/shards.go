@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/server/console"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/move"
@@ -77,7 +78,7 @@ func shardMoves(ctx context.Context, servers []topology.Server) *console.Shards 
 	all := &console.Shards{Err: err}
 	for _, f := range moves {
 		all.Moves = append(all.Moves, console.ShardMove{
-			From: f.Source, To: f.Target, Shards: f.Shards, List: move.List(f.Shards), Moved: len(f.Moved), Phase: string(f.Stage()),
+			From: f.Source, To: f.Target, Shards: f.Shards, List: phrase.Numbers(f.Shards), Moved: len(f.Moved), Phase: string(f.Stage()),
 			Rows: f.Rows, Total: f.RowsTotal, Lag: f.Unapplied, Since: f.Began, Problem: f.Problem,
 		})
 	}

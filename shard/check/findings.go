@@ -95,7 +95,7 @@ func AddressDo(err error) string {
 	var twin *TwinError
 	switch {
 	case errors.As(err, &twin):
-		return toReopened(twin.Server)
+		return twin.do()
 	case errors.As(err, &unrecorded):
 		return "change nothing there, and restore the schema firn from a dump or a backup: docs/shards.md, \"A schema firn that is lost\""
 	case errors.As(err, &standby):
@@ -176,18 +176,13 @@ func (f *findings) standby(name string) {
 	f.say(Bad, "", ToPrimary(name), "%s", strings.TrimPrefix((&StandbyError{Server: name}).Error(), "shard: "))
 }
 
-// toReopened says what to do where the address of a server leads to another copy than the one that was reopened.
-func toReopened(server string) string {
-	return fmt.Sprintf("give the address of that one: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If it is permanently gone, what was written there is lost; to open the shards with the rows that are here: firn shard reopen %[1]s --incomplete --shards LIST", server)
-}
-
 // twin is about an address that leads to another copy of a server than the one that was reopened.
 func (f *findings) twin(e *TwinError, views map[string]*topology.View) {
 	text := strings.TrimPrefix(e.Error(), "shard: ")
 	if n := serves(views[e.Server]); n > 0 {
 		text += fmt.Sprintf(". It serves %s: keep programs away from it, which may give the same ids", phrase.Plural(n, "shard"))
 	}
-	f.say(Bad, "", toReopened(e.Server), "%s", text)
+	f.say(Bad, "", e.do(), "%s", text)
 }
 
 // ToPrimary says what to do where the address of a server leads to a standby.

@@ -221,7 +221,7 @@ func (f Move) problem(a, b, from, to *account, parted []int64) string {
 	case len(copied) > 0:
 		return fmt.Sprintf("programs can write to the copy on %s, because fences are out of use (%s): on %[1]s ALTER TABLE ... ENABLE TRIGGER firn_fence", server, phrase.Few(copied))
 	case len(f.Surplus) > 0:
-		return fmt.Sprintf("the last comparison of shard %s found rows in the copy that the server that serves lacks", List(f.Surplus))
+		return fmt.Sprintf("the last comparison of shard %s found rows in the copy that the server that serves lacks", phrase.Numbers(f.Surplus))
 	case from.slot == "used" && to.known > 0 && to.apart:
 		return fmt.Sprintf("another server (%s) reads %s, in the place of %s: stop it, if it is a copy of %[3]s; it can take no rows", cmp.Or(from.reader, "its address is not known"), from.stream, either(to == a, f.Source, f.Target))
 	case len(parted) > 0:

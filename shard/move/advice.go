@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/check"
 )
 
@@ -171,9 +172,9 @@ func without(all, some []int64) []int64 {
 }
 
 // The commands that this package's advice has typed.
-func revert(shards []int64) string { return "firn shard revert " + List(shards) }
-func abort(shards []int64) string  { return "firn shard abort " + List(shards) }
-func finish(shards []int64) string { return "firn shard finish " + List(shards) }
+func revert(shards []int64) string { return "firn shard revert " + phrase.Numbers(shards) }
+func abort(shards []int64) string  { return "firn shard abort " + phrase.Numbers(shards) }
+func finish(shards []int64) string { return "firn shard finish " + phrase.Numbers(shards) }
 func moveTo(shards []int64, server string) string {
-	return "firn shard move " + List(shards) + " --to " + server
+	return "firn shard move " + phrase.Numbers(shards) + " --to " + server
 }

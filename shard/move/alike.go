@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -73,5 +74,5 @@ func (e *PartedError) Error() string {
 func (e *PartedError) Unwrap() error { return e.Err }
 
 func notAlikeText(shards ...int64) string {
-	return fmt.Sprintf("the two copies of shard %s are not alike any more", List(shards))
+	return fmt.Sprintf("the two copies of shard %s are not alike any more", phrase.Numbers(shards))
 }

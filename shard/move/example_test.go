@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -58,6 +59,6 @@ func ExampleMove_Next() {
 }
 
 func ExampleList() {
-	fmt.Println(move.List([]int64{3, 17, 18, 19, 99}))
+	fmt.Println(phrase.Numbers([]int64{3, 17, 18, 19, 99}))
 	// Output: 3,17-19,99
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // This file ends moves: the server that has a shard forgets of the move, the other one
@@ -75,7 +77,7 @@ func (m *Mover) finishable(f *facts) ([]pairOf, error) {
 		}
 	}
 	if len(stayed) > 0 {
-		p, list := stayed[0], List(numbers(stayed))
+		p, list := stayed[0], phrase.Numbers(numbers(stayed))
 		return nil, &StuckError{
 			p.shard, fmt.Sprintf("it is on %s, so there is no old copy to drop", source),
 			cmp.Or(m.copyDo(p), fmt.Sprintf("to move it to %[2]s: firn shard move %[1]s --to %[2]s; to abort the move: firn shard abort %[1]s", list, target)),

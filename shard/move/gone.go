@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -26,9 +27,9 @@ type ElsewhereError struct {
 
 func (e *ElsewhereError) Error() string {
 	if e.LetGo {
-		return fmt.Sprintf("shard %s was given to %s: rows that were written there since may be missing on %s", List(e.Shards), e.Gone, e.Left)
+		return fmt.Sprintf("shard %s was given to %s: rows that were written there since may be missing on %s", phrase.Numbers(e.Shards), e.Gone, e.Left)
 	}
-	return fmt.Sprintf("shard %s is on %s, and the copy on %s is not complete", List(e.Shards), e.Gone, e.Left)
+	return fmt.Sprintf("shard %s is on %s, and the copy on %s is not complete", phrase.Numbers(e.Shards), e.Gone, e.Left)
 }
 
 // Abandon ends moves whose other server is permanently gone. It takes the shards that asked selects, and

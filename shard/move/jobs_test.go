@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/move"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -20,7 +21,7 @@ func TestSplit(t *testing.T) {
 	}
 	var got []string
 	for _, p := range move.Split([]move.Job{l}) {
-		got = append(got, fmt.Sprintf("%s of %d", move.List(p.Shards), len(p.New)))
+		got = append(got, fmt.Sprintf("%s of %d", phrase.Numbers(p.Shards), len(p.New)))
 	}
 	if text := strings.Join(got, "; "); text != "0,50 of 0; 1-32 of 32; 33-49,51-65 of 32; 66 of 1" {
 		t.Error(text)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -81,26 +80,6 @@ func opening(back bool, shards []int64, target string) string {
 		return revert(shards)
 	}
 	return moveTo(shards, target)
-}
-
-// List writes numbers of shards as commands take them, such as 3,17-40. The numbers have to be in order.
-func List(shards []int64) string {
-	var b strings.Builder
-	for i := 0; i < len(shards); {
-		j := i
-		for j+1 < len(shards) && shards[j+1] == shards[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.FormatInt(shards[i], 10))
-		if j > i {
-			b.WriteString("-" + strconv.FormatInt(shards[j], 10))
-		}
-		i = j + 1
-	}
-	return b.String()
 }
 
 // A Stage says how far a move is.

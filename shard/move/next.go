@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -55,7 +56,7 @@ func next(g goal, f *facts) (step, error) {
 	if !f.target.slot && moved && !g.back {
 		return step{}, &StuckError{
 			todo[0].shard, "the stream back of its move was lost",
-			fmt.Sprintf("to abort it: firn shard abort %s; to drop the old copies of those that have moved: firn shard finish %s", List(numbers(todo)), List(numbers(by[toEnd]))),
+			fmt.Sprintf("to abort it: firn shard abort %s; to drop the old copies of those that have moved: firn shard finish %s", phrase.Numbers(numbers(todo)), phrase.Numbers(numbers(by[toEnd]))),
 		}
 	}
 	if do := f.streams(); do != toCut {

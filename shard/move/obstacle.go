@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -49,7 +50,7 @@ func (e *RefusedError) Headline() string {
 	if e.To == "" {
 		return "the moves cannot begin: " + count
 	}
-	return fmt.Sprintf("shard %s cannot move from %s to %s: %s", List(e.Shards), e.From, e.To, count)
+	return fmt.Sprintf("shard %s cannot move from %s to %s: %s", phrase.Numbers(e.Shards), e.From, e.To, count)
 }
 
 func (e *RefusedError) Error() string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -21,11 +22,11 @@ func (e *StuckError) Error() string { return fmt.Sprintf("shard %d: %s", e.Shard
 const seeDoctor = "to see what to do: firn shard doctor"
 
 func giveUp(some []pairOf) string {
-	return fmt.Sprintf("to abort the move, before it is moved again: firn shard abort %s", List(numbers(some)))
+	return fmt.Sprintf("to abort the move, before it is moved again: firn shard abort %s", phrase.Numbers(numbers(some)))
 }
 
 func finishFirst(some []pairOf) string {
-	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shard finish %s", List(numbers(some)))
+	return fmt.Sprintf("to drop the old copy, before it is moved there anew: firn shard finish %s", phrase.Numbers(numbers(some)))
 }
 
 // opens says which command opens a shard that no server serves: where it was let go to, or where
