@@ -237,7 +237,7 @@ BEGIN
 			PERFORM firn.refuse("offset");
 		END IF;
 		t := firn.now_state();                  -- after the wait
-		m := pg_sequence_last_value(counter) + 1;
+		m := coalesce(pg_sequence_last_value(counter) + 1, 0);
 		v := m + f;
 		IF v < t THEN
 			-- Before the offset is set, which nothing takes back. A time that is near the

@@ -22,6 +22,7 @@ var generatorRules = []rule{
 
 	{"ids are above those of a function that is replaced", "b", "CREATE SCHEMA insta9; CREATE FUNCTION insta9.next_id() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'; SELECT firn.create_shard(9, 'insta9')", "insta9.next_id() > firn.pack(firn.now_state(), 9) + (450::bigint << 22)", "t"},
 	{"ids follow the clock", "b", "SELECT firn.create_shard(9, 'insta9'), pg_sleep(0.01)", "SELECT insta9.next_id() >= firn.pack(x, 9) FROM (SELECT firn.now_state() OFFSET 0) AS y (x)", "t"},
+	{"ids follow the clock where an owner has begun the counter anew", "b", "SELECT firn.create_shard(9, 'insta9'); SELECT insta9.next_ids(1000); SELECT pg_sleep(0.01); ALTER SEQUENCE insta9.next_id_counter RESTART", "SELECT min(i) >= firn.pack(x, 9) FROM (SELECT firn.now_state() OFFSET 0) AS y (x), insta9.next_ids(2) AS i GROUP BY x", "t"},
 	{"one past the end of the layout", "b", "SELECT firn.create_shard(9, 'insta9'), firn.open_at(9, " + end + " - 3); SELECT nextval('insta9.next_id_counter') FROM generate_series(1, 5)", "insta9.next_id()", "ID004"},
 	{"many past the end of the layout", "b", "SELECT firn.create_shard(9, 'insta9'), firn.open_at(9, " + end + " - 10)", "SELECT max(i) FROM insta9.next_ids(100) AS i", "ID004"},
 	{

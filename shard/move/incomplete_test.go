@@ -144,3 +144,24 @@ func number(t *testing.T, text string) int64 {
 	}
 	return n
 }
+
+// TestIncompleteForwarded: a was told where the shard has gone from b, as remove-server tells. Its copy has no
+// more rows for that.
+func TestIncompleteForwarded(t *testing.T) {
+	t.Parallel()
+	a, b := shops(t, 2)
+	mustMove(t, mover(t, a, b).Move, 1)
+	a.must(t, "UPDATE firn.shard SET moved_to = 'c' WHERE shard = 1; DELETE FROM firn.move")
+	v, err := topology.Look(t.Context(), a.Conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := []string{"b", "c"}
+	plan, err := setup.PlanReopen("a", map[string]*topology.View{"a": v}, gone, gone, func(n int64) bool { return n == 1 })
+	if err != nil || len(plan.Shards) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	if err := plan.Reopen(t.Context(), a.Conn, nil, plan.Shards[0], 0); !errors.As(err, new(*setup.IncompleteError)) {
+		t.Errorf("%v", err)
+	}
+}
