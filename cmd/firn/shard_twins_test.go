@@ -25,13 +25,13 @@ func TestShardsTwoStandbys(t *testing.T) {
 		s := testserver.PostgresStandby(t, server, movesSettings...)
 		return s, strings.Replace(a, server.Addr(), s.Addr(), 1)
 	}
-	one, first := standby()
-	two, second := standby()
+	s1, first := standby()
+	s2, second := standby()
 	server.Stop(t)
-	one.Promote(t)
-	two.Promote(t)
+	s1.Promote(t)
+	s2.Promote(t)
 	// Nobody has opened anything yet: a shard does not come to either by a move.
-	if said := refuse(t, 1, with("move 3 --to a", second)...); !strings.Contains(said, "firn shard reopen a") {
+	if said := refuse(t, 3, with("move 3 --to a", second)...); !strings.Contains(said, "firn shard reopen a") || one[int](t, b, "SELECT count(*) FROM firn.move") > 0 {
 		t.Error(said)
 	}
 	succeed(t, with("reopen a --yes", first)...)
@@ -59,7 +59,7 @@ func TestShardsTwoStandbys(t *testing.T) {
 		t.Errorf("a shard comes to the second standby: %q", code)
 	}
 	succeed(t, with("move 3 --to a", first)...)
-	one.Stop(t)
+	s1.Stop(t)
 	succeed(t, with("reopen a --shards 0-2 --incomplete --yes", second)...)
 	if code := sqlCode(t, second, "SELECT insta0.next_id()"); code != "" {
 		t.Errorf("the operator knows that the first one is gone: %q", code)

@@ -149,6 +149,10 @@ func obstaclesOf(server string, causes []cause) []Obstacle {
 func (p *post) onServer(n needs, code string) []Obstacle {
 	causes := []cause{
 		{p.Standby || p.readOnly, "address", "it takes no writes", "give the address of the primary", ""},
+		{
+			!p.Standby && !p.Itself, "incarnation", "it is a copy, or was promoted, restored or renamed, and was not reopened",
+			fmt.Sprintf("where what it is a copy of is permanently gone: firn shard reopen %s", p.server), "",
+		},
 		{p.Code != code, "functions of firn", "its functions are of another version of firn", "firn shard init, with this version of firn on all servers", ""},
 		{
 			p.walLevel != "logical", "wal_level", fmt.Sprintf("wal_level is %q, must be \"logical\"", p.walLevel),
