@@ -42,4 +42,12 @@ var movers = []Mutant{
 	{Name: "a server comes whose clock is wrong", File: "shard/setup/clock.go", Old: "t.ahead.Abs() > apart", New: "t.ahead.Abs() > 1000000*apart", Package: setups, Tests: "^TestInitClock$"},
 	{Name: "a server is taken out that a shard is on its way to", File: "shard/setup/remove.go", Old: "	SELECT shard INTO has FROM firn.move LIMIT 1;\n", New: "	SELECT shard INTO has FROM firn.move LIMIT 0;\n", Package: setups, Tests: "^TestRemoveWaits$"},
 	{Name: "a server is taken out while a shard comes to it", File: "shard/setup/remove.go", Old: "	LOCK TABLE firn.shard, firn.move IN SHARE ROW EXCLUSIVE MODE;\n", New: "", Package: setups, Tests: "^TestRemoveWaits$"},
+	{Name: "another copy than others know is taken for the server", File: "shard/check/twin.go", Old: "if v != nil && known != v.Incarnation && !slices.Contains(v.Formerly, known) {", New: "if v != nil && known == \"\" {", Package: "./shard/check", Tests: "^TestRefuseTwins$"},
+	{Name: "a copy of a server is not believed to be that server", File: "shard/check/twin.go", Old: " && !slices.Contains(v.Formerly, known) {", New: " && slices.Index(v.Formerly, known) < 1 {", Package: "./shard/check", Tests: "^TestRefuseTwins$"},
+	{Name: "a copy is complete whose server was told where the shard has gone since", File: plan, Old: "	case err == nil && word != row.MovedTo:", New: "	case false:", Package: "./shard/move", Tests: "^TestIncompleteForwarded$"},
+	{Name: "ranges of keys are divided", File: "shard/topology/keys.go", Old: "slices.Equal(k.bounds[:n], other.bounds)", New: "true", Package: "./shard/topology", Tests: "^TestExtends$"},
+	{Name: "a range of keys that was added is not heard of", File: "shard/ranges.go", Old: "|| c.heard(time.Now().Add(-rangesFor))", New: "|| true", Package: "./shard", Tests: "^TestRangeAdded$"},
+	{Name: "a key above all ranges is used where no server answers", File: "shard/ranges.go", Old: "if c.look(ctx, c.names(\"\"), asked) != nil || !c.heard(asked) {", New: "if c.look(ctx, c.names(\"\"), asked) != nil {", Package: "./shard", Tests: "^TestRangeUnheard$"},
+	{Name: "a file is applied to one copy of a shard whose move has begun", File: "shard/migrate/apply.go", Old: "		moving = fmt.Sprintf(", New: "		_ = fmt.Sprintf(", Package: "./shard/migrate", Tests: "^TestMoveBegins$"},
+	{Name: "a move begins while a file is applied", File: "shard/migrate/apply.go", Old: "WHERE shard = %d FOR SHARE; ", New: "WHERE shard = %d; ", Package: "./shard/migrate", Tests: "^TestMoveWaits$"},
 }
