@@ -312,14 +312,14 @@ CREATE OR REPLACE FUNCTION firn.is_guarded(relation regclass) RETURNS boolean LA
 SET search_path = pg_catalog, pg_temp AS
 $$ SELECT count(*) = 2 FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgname IN ('firn_receiver', 'firn_receiver_all') AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure $$;
 
--- Makes these triggers on all tables of a schema that are replicated. They do nothing on a server
+-- Makes these triggers on all tables of a schema that are replicated, or on so many. They do nothing on a server
 -- whose sessions write. Like a fence, it waits for who writes to the tables.
-CREATE OR REPLACE FUNCTION firn.guard_tables(shard integer, schema name) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION firn.guard_tables(shard integer, schema name, at_most integer DEFAULT NULL) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	r regclass;
 BEGIN
-	FOR r IN SELECT x FROM firn.replicated(schema) AS x WHERE NOT firn.is_guarded(x) ORDER BY x::oid LOOP
+	FOR r IN SELECT x FROM firn.replicated(schema) AS x WHERE NOT firn.is_guarded(x) ORDER BY x::oid LIMIT at_most LOOP
 		EXECUTE format('CREATE OR REPLACE TRIGGER firn_receiver AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW WHEN (current_setting(''firn.receiver_%s'', true) IS DISTINCT FROM ''here'') EXECUTE FUNCTION firn.check_receiver(%s)', r, shard, shard);
 		EXECUTE format('CREATE OR REPLACE TRIGGER firn_receiver_all BEFORE INSERT OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION firn.check_receiver(%s)', r, shard);
 		EXECUTE format('ALTER TABLE ONLY %s ENABLE REPLICA TRIGGER firn_receiver, ENABLE REPLICA TRIGGER firn_receiver_all', r);
@@ -327,13 +327,17 @@ BEGIN
 END $$;
 
 -- The same on the server that is to receive later what it sends now: before the subscription is
--- there, so that no backup has the one without the other.
-CREATE OR REPLACE FUNCTION firn.guard(shard integer, term bigint, attempt text) RETURNS void LANGUAGE plpgsql
+-- there, so that no backup has the one without the other. Programs that write to a table wait until
+-- this transaction ends, so it does a few tables: it is called until it says that all are done.
+CREATE OR REPLACE FUNCTION firn.guard(shard integer, term bigint, attempt text) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	at_most CONSTANT integer := 8;
 	s firn.shard := firn.lock_shard(shard, term, attempt);
+	without bigint := (SELECT count(*) FROM firn.replicated(s.schema) AS x WHERE NOT firn.is_guarded(x));
 BEGIN
-	PERFORM firn.shorten_deadlock_timeout(), firn.guard_tables(s.shard, s.schema);
+	PERFORM firn.shorten_deadlock_timeout(), firn.guard_tables(s.shard, s.schema, at_most);
+	RETURN without <= at_most;
 END $$;
 
 -- Has a cleaning of tables that runs by itself give way after a moment instead of a

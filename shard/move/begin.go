@@ -68,38 +68,42 @@ func (e *end) know(ctx context.Context, to *end) (incarnation string, err error)
 }
 
 // guard has the source refuse to receive, on any copy of it, what the way back brings. That waits
-// for moments in which nobody writes to the tables of a shard, as a cutover does.
+// for moments in which nobody writes to some tables of a shard, as a cutover does for all.
 func (m *Mover) guard(ctx context.Context, some []pairOf) error {
 	for _, p := range some {
-		a := p.source
-		if a.batch == "" {
-			continue
-		}
-		l, err := loadOf(ctx, m.source.conn, a.schema)
-		if err != nil {
-			return m.source.fault(err)
-		}
-		sql := holdOff(p.shard) + limits(m.source.try, l.working()) + fmt.Sprintf("SELECT firn.guard(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
-		begun := time.Now()
-		for wait := firstWait; ; wait = min(2*wait, lastWait) {
-			err := m.source.call(ctx, sql)
-			if code := sqlstate(err); code != "55P03" && code != "57014" && code != "40P01" {
-				if err != nil {
-					return err
-				}
-				break
-			}
-			if waited := time.Since(begun); waited > m.options.LockWait {
-				found, err := holders(ctx, m.source.conn, a.schema, lockTime)
-				if err != nil || len(found) == 0 {
-					return gaveUp(&BusyError{p.shard, 0, "a table was in use at each try"}, waited)
-				}
-				return &HoldersError{p.shard, waited, found}
-			}
-			if err := pause(ctx, wait); err != nil {
+		for done := p.source.batch == ""; !done; {
+			var err error
+			if done, err = m.guardSome(ctx, p); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// guardSome is a step of guard, and says whether it was the last one of the shard.
+func (m *Mover) guardSome(ctx context.Context, p pairOf) (done bool, err error) {
+	a := p.source
+	l, err := loadOf(ctx, m.source.conn, a.schema)
+	if err != nil {
+		return false, m.source.fault(err)
+	}
+	sql := holdOff(p.shard) + limits(m.source.try, l.working()) + fmt.Sprintf("SELECT firn.guard(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
+	begun := time.Now()
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		last, err := m.source.ask(ctx, sql)
+		if code := sqlstate(err); code != "55P03" && code != "57014" && code != "40P01" {
+			return last == "t", err
+		}
+		if waited := time.Since(begun); waited > m.options.LockWait {
+			found, err := holders(ctx, m.source.conn, a.schema, lockTime)
+			if err != nil || len(found) == 0 {
+				return false, gaveUp(&BusyError{p.shard, 0, "a table was in use at each try"}, waited)
+			}
+			return false, &HoldersError{p.shard, waited, found}
+		}
+		if err := pause(ctx, wait); err != nil {
+			return false, err
+		}
+	}
 }

@@ -1,11 +1,32 @@
 package move
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
 )
+
+// TestGuardsInBatches: the triggers of a copy are made on a few tables at a time, since a transaction that makes
+// them keeps writers from all of its tables.
+func TestGuardsInBatches(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t, 1)
+	a.must(t, `DO $$ BEGIN FOR i IN 1..20 LOOP EXECUTE format('CREATE TABLE insta0.t%s (id bigint PRIMARY KEY)', i); END LOOP; END $$`)
+	var left []string
+	m := New(hooked(a.Server, hook{before: func(message string) {
+		if strings.Contains(message, "SELECT firn.guard(") {
+			left = append(left, a.one(t, "SELECT count(*)::text FROM firn.replicated('insta0') AS r WHERE NOT firn.is_guarded(r)"))
+		}
+	}}), b.Server, hasty())
+	t.Cleanup(m.Close)
+	mustMove(t, m.Move, 0)
+	if want := []string{"21", "13", "5"}; !slices.Equal(left, want) {
+		t.Errorf("before each transaction %q tables had no guards, want %q", left, want)
+	}
+}
 
 // TestManyTables moves a shard with hundreds of tables, each with a sequence: to lock them takes longer
 // than one table may keep programs waiting. The plan says how long the pause is.

@@ -154,6 +154,18 @@ func (e *end) call(ctx context.Context, sql string, args ...any) error {
 	return e.fault(err)
 }
 
+// ask sends statements in one message, and returns the value that the last one gives.
+func (e *end) ask(ctx context.Context, sql string) (value string, err error) {
+	if err := e.connect(ctx); err != nil {
+		return "", err
+	}
+	results, err := e.conn.PgConn().Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return "", e.fault(err)
+	}
+	return string(results[len(results)-1].Rows[0][0]), nil
+}
+
 func closeAll(rest []*end) {
 	for _, e := range rest {
 		e.close()
