@@ -203,6 +203,8 @@ func setupFailure(err error) *ui.Failure {
 	var joiner *setup.JoinerError
 	var pg *pgconn.PgError
 	switch {
+	case check.AddressDo(err) != "":
+		return f.Hint("%s", check.AddressDo(err))
 	case errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009"): // the clock of a server
 		return f.Hint("there: %s", pg.Hint)
 	case errors.As(err, new(*setup.ClockError)):

@@ -39,7 +39,7 @@ func TestShardsTwoStandbys(t *testing.T) {
 		t.Fatal(code)
 	}
 	const what = "server a: its address leads to another server than the one that was reopened as a"
-	for _, words := range []string{"reopen a --yes", "reopen a --shards 0 --yes", "move 3 --to a", "move 0 --to b", "rebalance --drain b"} {
+	for _, words := range []string{"reopen a --yes", "reopen a --shards 0 --yes", "move 3 --to a", "move 0 --to b", "rebalance --drain b", "init", "remove-server a"} {
 		said := refuse(t, 1, with(words, second)...)
 		if !strings.Contains(said, what) || !strings.Contains(said, "give the address of that one") {
 			t.Errorf("firn shard %s:\n%s", words, said)

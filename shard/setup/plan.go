@@ -2,12 +2,14 @@ package setup
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -113,18 +115,20 @@ func (s *Servers) Init(w Wish) (*Plan, error) {
 func clusterOf(sites []*site) (*topology.Map, error) {
 	views := map[string]*topology.View{}
 	for _, t := range sites {
-		if t.view == nil || t.view.Cluster == "" {
-			continue
+		if t.view != nil && t.view.Cluster != "" {
+			views[t.server.Name] = t.view
 		}
-		for _, row := range t.view.Shards {
-			if row.State == topology.StateOpen && !row.Here {
-				return nil, &CopyError{t.server.Name}
-			}
-		}
-		views[t.server.Name] = t.view
 	}
 	if len(views) == 0 {
 		return nil, nil
+	}
+	if err := check.RefuseTwins(views); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(views)) {
+		if slices.ContainsFunc(views[name].Shards, func(row topology.Row) bool { return row.State == topology.StateOpen && !row.Here }) {
+			return nil, &CopyError{name}
+		}
 	}
 	return topology.NewMap(views)
 }
