@@ -211,6 +211,9 @@ func TestRenamedStore(t *testing.T) {
 	if code != 0 || second <= first {
 		t.Errorf("after %q in %s: exit code %d, %s; %s, and %s before", hint, dir, code, errs, second, first)
 	}
+	if out, errs, code := called(t, "next", "--store", "sqlite:ids.db"); code == 0 {
+		t.Errorf("a program that names the old path makes a second store: %s%s", out, errs)
+	}
 }
 
 // What is said of a store that cannot be used does not send anybody to another one.

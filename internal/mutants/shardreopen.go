@@ -3,7 +3,7 @@ package mutants
 // reopening are the rules by which a shard is opened that may have been open elsewhere.
 var reopening = byRules(ownerSQL,
 	// firn.record_owner
-	[3]string{"a copy of a server is told of an owner", "	PERFORM firn.commit_durably(), firn.check_incarnation();\n	SELECT * INTO s", "	PERFORM firn.commit_durably();\n	SELECT * INTO s"},
+	[3]string{"what a copy of a server is told of an owner counts as its own", "relation = x.tableoid, incarnation = firn.incarnation()\n		WHERE x.shard = s.shard;\n	PERFORM firn.forget_dropped();", "relation = x.tableoid, incarnation = (SELECT v.incarnation FROM firn.server AS v)\n		WHERE x.shard = s.shard;\n	PERFORM firn.forget_dropped();"},
 	[3]string{"a server hears of an owner without waiting for another step", "record_owner.shard FOR UPDATE;", "record_owner.shard;"},
 	[3]string{"a server that serves a shard is told that another one does", "ELSIF NOT FOUND OR firn.is_here(s) OR s.term > term THEN", "ELSIF NOT FOUND OR s.term > term THEN"},
 	[3]string{"a server is told of an owner of before", "ELSIF NOT FOUND OR firn.is_here(s) OR s.term > term THEN", "ELSIF NOT FOUND OR firn.is_here(s) THEN"},

@@ -3,6 +3,8 @@ package remedy
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/whichstore"
@@ -66,7 +68,11 @@ func Copied(e *sqlite.CopyError) []string {
 	texts := []string{"if the original is still there, use that one: two copies of a store make the same ids"}
 	switch {
 	case e.Left != "":
-		texts = []string{"the file was renamed, and its hidden file was not: mv " + phrase.ShellWord(e.Left) + " " + phrase.ShellWord(e.Sidecar)}
+		was := filepath.Join(filepath.Dir(e.Path), strings.TrimSuffix(strings.TrimPrefix(filepath.Base(e.Left), "."), ".id"))
+		texts = []string{
+			"the file was renamed, and its hidden file was not: mkdir " + phrase.ShellWord(was) + " && mv " + phrase.ShellWord(e.Left) + " " + phrase.ShellWord(e.Sidecar),
+			"have each program name the new path. One that names the old path would make a second store there, which gives the same ids: the directory keeps it from that",
+		}
 	default:
 		texts = append(texts, "only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover"+StoreFlag("sqlite:"+e.Path)+" --moved")
 	}

@@ -564,7 +564,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s firn.shard;
 BEGIN
-	PERFORM firn.commit_durably(), firn.check_incarnation();
+	PERFORM firn.commit_durably();
 	SELECT * INTO s FROM firn.shard AS x WHERE x.shard = record_owner.shard FOR UPDATE;
 	IF firn.is_here(s) AND s.state = 'moved' AND s.term >= term THEN
 		RETURN;

@@ -64,7 +64,7 @@ var openingRules = []rule{
 	{"another copy of what was known", "a", "SELECT firn.know('b', '11111111-1111-1111-1111-111111111111', '{33333333-3333-3333-3333-333333333333}', false)", "firn.know('b', '22222222-2222-2222-2222-222222222222', '{33333333-3333-3333-3333-333333333333}', false)", "ID003"},
 	{"another copy, by the word of an operator", "a", "SELECT firn.know('b', '11111111-1111-1111-1111-111111111111', '{33333333-3333-3333-3333-333333333333}', false); SELECT firn.know('b', '22222222-2222-2222-2222-222222222222', '{33333333-3333-3333-3333-333333333333}', true)", "SELECT v.peers ->> 'b' FROM firn.server AS v", "22222222-2222-2222-2222-222222222222"},
 	{"nothing is opened on a copy", "a", "SELECT firn.close(0); " + copied, "firn.open(0)", "ID003"},
-	{"nothing is told to a copy", "a", copied, "firn.record_owner(1, 99, 'b')", "ID003"},
+	{"what a copy is told of an owner is not its own", "a", onCopy + "; " + copied + "; SELECT firn.record_owner(1, 99, 'b')", "SELECT s.moved_to || firn.is_here(s) FROM firn.shard AS s WHERE s.shard = 1", "bfalse"},
 	{"what another server takes from a copy is not its own", "a", copied + "; SELECT firn.revoke(7, 'insta7', 5, 'b', 2)", "SELECT firn.is_here(s) FROM firn.shard AS s WHERE s.shard = 7", "f"},
 	{"reopen a copy that nobody calls complete", "b", "", mayReopen("1, {t1}, 'moved', system, timeline, incarnation"), "ID003"},
 	{"reopen what was let go to this server", "b", wordOf1, mayReopen("1, {t1}, 'moved', system, timeline, incarnation"), "{t1}"},
