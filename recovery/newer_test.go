@@ -138,7 +138,7 @@ var users = map[string][]string{
 	"names/bill:*/7":     {},
 }
 
-// TestLaterFormats: whoever meets a record that a later firn wrote does not write it, and where it needs the record
+// TestLaterFormats: a program that meets a record of a later firn does not write it, and where it needs the record
 // it does nothing, and says why. So two versions may use a store while a deployment rolls: the older one stops
 // using a record once the newer one has written it.
 func TestLaterFormats(t *testing.T) {

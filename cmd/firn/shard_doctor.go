@@ -193,7 +193,7 @@ func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Find
 			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})
 		case f.Copy != "":
 			found = append(found, check.Finding{
-				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s neither goes on nor ends", phrase.Numbers(f.Shards), f.Source, f.Target),
+				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s neither continues nor ends", phrase.Numbers(f.Shards), f.Source, f.Target),
 				Do: nextText(f),
 			})
 		case f.Problem != "":

@@ -38,10 +38,10 @@ func TestShardsTwoStandbys(t *testing.T) {
 	if code := sqlCode(t, first, "SELECT insta0.next_id()"); code != "" {
 		t.Fatal(code)
 	}
-	const what = "server a: its address leads to another server than the one that was reopened as a"
+	const what = "server a: its address leads to a second copy of a. b knows another copy, which was reopened"
 	for _, words := range []string{"reopen a --yes", "reopen a --shards 0 --yes", "move 3 --to a", "move 0 --to b", "rebalance --drain b", "init", "remove-server a"} {
 		said := refuse(t, 1, with(words, second)...)
-		if !strings.Contains(said, what) || !strings.Contains(said, "give the address of that one") {
+		if !strings.Contains(said, what) || !strings.Contains(said, "give the address of the reopened copy") {
 			t.Errorf("firn shard %s:\n%s", words, said)
 		}
 	}

@@ -85,8 +85,8 @@ func (f *findings) say(l Level, server, do, format string, args ...any) {
 	f.all = append(f.all, Finding{l, server, fmt.Sprintf(format, args...), do})
 }
 
-// AddressDo says what to do where the address of a server leads to another database, to a standby, to another copy than
-// the one that was reopened, or to a database whose schema firn is lost. For any other error it is empty.
+// AddressDo says what to do where the address of a server leads to another database, to a standby, to a second
+// copy of a server, or to a database whose schema firn is lost. For any other error it is empty.
 func AddressDo(err error) string {
 	var of *topology.ServerError
 	var stray *topology.StrayError
@@ -176,7 +176,7 @@ func (f *findings) standby(name string) {
 	f.say(Bad, "", ToPrimary(name), "%s", strings.TrimPrefix((&StandbyError{Server: name}).Error(), "shard: "))
 }
 
-// twin is about an address that leads to another copy of a server than the one that was reopened.
+// twin is about an address that leads to a second copy of a server, while another copy was reopened.
 func (f *findings) twin(e *TwinError, views map[string]*topology.View) {
 	text := strings.TrimPrefix(e.Error(), "shard: ")
 	if n := serves(views[e.Server]); n > 0 {

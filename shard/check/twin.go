@@ -19,7 +19,7 @@ type TwinError struct {
 }
 
 func (e *TwinError) Error() string {
-	return fmt.Sprintf("shard: server %s: its address leads to another server than the one that was reopened as %[1]s, as %s knows", e.Server, e.By)
+	return fmt.Sprintf("shard: server %s: its address leads to a second copy of %[1]s. %[2]s knows another copy, which was reopened", e.Server, e.By)
 }
 
 // has are the shards that did not move away from a server.
@@ -34,11 +34,11 @@ func has(v *topology.View) (all []int64) {
 
 // do says what to do about it.
 func (e *TwinError) do() string {
-	do := fmt.Sprintf("give the address of that one: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml", e.Server)
+	do := fmt.Sprintf("give the address of the reopened copy: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml", e.Server)
 	if len(e.Shards) == 0 {
 		return do
 	}
-	return do + fmt.Sprintf(". If that one is permanently gone, what was written there since is lost; to open the shards with the rows that are here: firn shard reopen %s --shards %s --incomplete", e.Server, phrase.Numbers(e.Shards))
+	return do + fmt.Sprintf(". If the reopened copy is permanently gone, what was written there since is lost; to open the shards with the rows that are here: firn shard reopen %s --shards %s --incomplete", e.Server, phrase.Numbers(e.Shards))
 }
 
 // RefuseTwins returns a [*TwinError] where a server is not the one that others know by its name, and else nil.
