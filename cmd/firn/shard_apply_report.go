@@ -115,7 +115,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		return ctx.Err()
 	}
 	if a.inMoves && (last == nil || errors.Is(last, migrate.ErrMoving)) {
-		return f.Hint("run it again when the moves are finished, which firn shard status shows; a rebalance finishes its own. To apply the files on these shards now: --moving")
+		return f.Hint("run it again when the moves are finished; a rebalance finishes its own. To see the moves: firn shard status. To apply the files on these shards now: --moving")
 	}
 	return applyHint(f, last)
 }

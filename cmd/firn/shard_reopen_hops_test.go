@@ -25,8 +25,8 @@ func TestShardsReopenHops(t *testing.T) {
 	succeed(t, with("init --yes --count 3")...) // a has shard 0, b 1, c 2
 	// As finished moves leave it, and as the backup has it: open at the term of before.
 	for name, row := range map[string]string{"c": "'moved', 4, 'a'", "a": "'moved', 6, 'b'"} {
-		onDatabase(t, addresses[name], `INSERT INTO firn.shard (shard, schema, state, term, moved_to, attempt, system, timeline, database, relation)
-			SELECT 1, 'insta1', `+row+`, 'x', system, timeline, database, relation FROM firn.shard LIMIT 1`)
+		onDatabase(t, addresses[name], `INSERT INTO firn.shard (shard, schema, state, term, moved_to, attempt, system, timeline, database, relation, incarnation)
+			SELECT 1, 'insta1', `+row+`, 'x', system, timeline, database, relation, incarnation FROM firn.shard LIMIT 1`)
 	}
 	onDatabase(t, addresses["b"], "UPDATE firn.shard SET relation = 0")
 	for _, words := range []string{"status", "doctor"} {
