@@ -32,25 +32,19 @@ type served struct {
 	*process
 	t      *testing.T
 	listen map[string]string
-	log    *logLines
+	log    logFile
 }
 
-// logLines are the lines of a log so far.
-type logLines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
+// A logFile is the log of a process. The process writes to the file itself: a line that was
+// written before an answer is there when the answer has arrived.
+type logFile struct{ path string }
 
-func (l *logLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+func (l logFile) String() string {
+	text, err := os.ReadFile(l.path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // serve starts a server in dir, and returns when it listens. FIRN_STORE is not set.
@@ -86,9 +80,13 @@ func serving(t *testing.T, dir string, args ...string) *served {
 	p := command(t, "", append([]string{"serve", "--json"}, args...)...)
 	p.Dir = dir
 	p.Env = append(p.Env, "FIRN_STORE="+isUnset, "HOME="+dir, "FIRN_RESP=127.0.0.1:0", "FIRN_HTTP=127.0.0.1:0")
-	s := &served{process: p, t: t, log: &logLines{}}
-	p.Stderr = s.log
-	return s
+	file, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	p.Stderr = file
+	return &served{process: p, t: t, log: logFile{file.Name()}}
 }
 
 // redis is a client of the server that tries nothing twice.
