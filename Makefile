@@ -34,7 +34,8 @@ RUN ?=
 RACE ?=
 
 # How many packages are tested at once: mostly they wait for servers and clocks.
-AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
+CORES   := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+AT_ONCE := $(shell echo $$(($(CORES) + 1)))
 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
@@ -56,7 +57,7 @@ PACKAGES_BUT    = $$(go list ./... | grep -vE '/($(1))(/|$$)')
 # What make check tests: what needs no servers, or hardly any.
 QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
   ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/leash ./internal/nearest \
-  ./internal/picture ./internal/configfile ./internal/trouble ./internal/repotest
+  ./internal/picture ./internal/configfile ./internal/shortfile ./internal/trouble ./internal/repotest
 
 # Which versions of PostgreSQL make postgres has tests talk to, and between which shards move then.
 VERSIONS := 14 15 16 17 18
@@ -102,11 +103,12 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests but the long ones, on real servers where they are or can be installed
-	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k raced unraced raceless,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
+	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k -j2 AT_ONCE=$(CORES) raceless raced unraced,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
 
-# The three parts of make test RACE=1; together they run each test once.
+# The three parts of make test RACE=1; together they run each test once. Two parts run at once: each ends with
+# one long package, which leaves a processor idle. The one with the longest package begins.
 raced:
-	CGO_ENABLED=1 $(GOTEST) $(DETECTOR) -skip '^Test($(RACELESS_TESTS))$$' $(call PACKAGES_BUT,$(RACELESS)|$(CALLERS))
+	CGO_ENABLED=1 $(GOTEST) $(DETECTOR) -skip '^Test($(RACELESS_TESTS))$$' ./shard/move $(call PACKAGES_BUT,$(RACELESS)|$(CALLERS))
 unraced:
 	$(GOTEST) -run '^Test($(RACELESS_TESTS))$$' $(RACELESS_IN)
 raceless:

@@ -52,7 +52,7 @@ type TrustError struct{ Path, Why string }
 
 func (e *TrustError) Error() string { return fmt.Sprintf("./%s is not read: %s", e.Path, e.Why) }
 
-// A FindError says why no config can be looked for.
+// A FindError says why no config can be looked for, or why the one that is there cannot be read.
 type FindError struct{ Err error }
 
 func (e *FindError) Error() string { return "config: " + e.Err.Error() }

@@ -2,11 +2,10 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/firn-id/firn/internal/configfile"
+	"github.com/firn-id/firn/internal/shortfile"
 )
 
 // A Location is where a config is.
@@ -38,12 +37,12 @@ func (p Location) Read() (*File, error) {
 	case p.Path == "":
 		return nil, nil
 	case !p.here:
-		data, err := os.ReadFile(p.Path)
+		data, err := shortfile.Read(p.Path)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, &NoFileError{p.Path}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("config: %w", err)
+			return nil, &FindError{err}
 		}
 		return Parse(p.Path, data)
 	}
@@ -52,12 +51,12 @@ func (p Location) Read() (*File, error) {
 		return nil, &TrustError{p.Path, why}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, &FindError{err}
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
+	data, err := shortfile.All(f)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+		return nil, &FindError{err}
 	}
 	return Parse(p.Path, data)
 }

@@ -46,6 +46,7 @@ problem. With --json an error is JSON too, on standard error: docs/exit-codes.md
 	root.AddCommand(newShards())
 	root.AddCommand(newCompletion())
 	acceptList(root)
+	readDecimal(root)
 	setHelp(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp())
@@ -60,6 +61,31 @@ func acceptList(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		acceptList(c)
 	}
+}
+
+// readDecimal has the flags of all commands read numbers in decimal: 010 is ten, as a shard or a worker of
+// that name is for a person, and not eight.
+func readDecimal(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		switch f.Value.Type() {
+		case "int", "int64":
+			f.Value = decimal{f.Value}
+		}
+	})
+	for _, c := range cmd.Commands() {
+		readDecimal(c)
+	}
+}
+
+// A decimal is the value of a flag that is a whole number.
+type decimal struct{ pflag.Value }
+
+func (d decimal) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	return d.Value.Set(strconv.FormatInt(n, 10))
 }
 
 func newHelp() *cobra.Command {

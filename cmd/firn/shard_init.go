@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/shortfile"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
@@ -113,7 +113,7 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 	if o.wish.Keys != topology.Range {
 		return ui.Bad("--bounds is for --keys-by range").Hint("--keys-by range --bounds %s", phrase.ShellWord(o.bounds))
 	}
-	data, err := os.ReadFile(o.bounds)
+	data, err := shortfile.Read(o.bounds)
 	if err != nil {
 		return ui.Bad("--bounds: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/shortfile"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -106,7 +106,7 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*topology
 	if o.file == "" {
 		return askMap(ctx, cmd)
 	}
-	text, err := os.ReadFile(o.file)
+	text, err := shortfile.Read(o.file)
 	if err != nil {
 		return nil, ui.Failed("%w", err).Hint("firn shard ls --map --json > %s", phrase.ShellWord(o.file))
 	}

@@ -86,7 +86,11 @@ type setupLine struct {
 }
 
 func setUpStore(ctx context.Context, url string, second bool, out, errs io.Writer, asJSON bool) (err error) {
-	s, err := open.Store(ctx, url, sayMade(errs))
+	madeFile, say := false, sayMade(errs)
+	s, err := open.Store(ctx, url, func(path string, implicit bool) {
+		madeFile = true
+		say(path, implicit)
+	})
 	if err != nil {
 		return err
 	}
@@ -105,6 +109,7 @@ func setUpStore(ctx context.Context, url string, second bool, out, errs io.Write
 	if err != nil {
 		return err
 	}
+	created = created || madeFile
 	line := setupLine{fromurl.Redact(whichstore.Text(url)), created}
 	switch {
 	case asJSON:

@@ -69,18 +69,23 @@ const fromVariable = "firn_variable"
 
 // fromEnvironment sets the flags that were not given from their variables. A
 // variable or flag that is given and empty is an error: it is nearly always one of a
-// script that nobody has set, and going on would take another store or pool.
+// script that nobody has set, and with the default firn would take another store, pool or shard.
 func fromEnvironment(cmd *cobra.Command) error {
 	var first error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if first != nil {
+			return
+		}
+		if f.Changed && f.Value.Type() == "string" && f.Value.String() == "" {
+			first = ui.Bad("--%s is empty", f.Name).Hint("leave --%s out, or give it a value", f.Name)
+			return
+		}
 		name, ok := variableOf(cmd, f.Name)
-		if !ok || first != nil {
+		if !ok {
 			return
 		}
 		value, set := os.LookupEnv(name)
 		switch {
-		case f.Changed && f.Value.Type() == "string" && f.Value.String() == "":
-			first = ui.Bad("--%s is empty", f.Name).Hint("leave --%s out, or give it a value", f.Name)
 		case f.Changed || !set:
 		case value == "":
 			first = ui.Bad("the variable %s is set and empty", name).Hint("unset %s, or give it a value", name)

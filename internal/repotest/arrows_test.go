@@ -32,7 +32,7 @@ var arrows = []rule{
 	{pkg: "store/redis", ours: []string{"store", "store/internal/advice"}, third: []string{"github.com/redis/go-redis/v9"}},
 	{pkg: "store/etcd", ours: []string{"store", "store/internal/advice"}, third: []string{"go.etcd.io/etcd/", "google.golang.org/grpc"}},
 	{pkg: "store/zookeeper", ours: []string{"store", "store/internal/advice"}, third: []string{"github.com/go-zookeeper/zk"}},
-	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest"}, third: []string{""}},
+	{pkg: "store/open", ours: []string{"store", "store/*", "internal/nearest", "internal/shortfile"}, third: []string{""}},
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
 	// A lease is of a pool, whose name, default and errors package pool declares.
@@ -58,7 +58,7 @@ var arrows = []rule{
 	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is
 	// read are the options of the packages that it imports, with their own checks and defaults;
 	// so server is below config, and knows nothing of firn.yaml.
-	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/dated", "internal/nearest", "internal/phrase", "internal/template", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
+	{pkg: "config", ours: []string{".", "lease", "pool", "sequence", "document", "public", "public/*", "shard/topology", "server", "server/resp", "store/open", "internal/block", "internal/configfile", "internal/dated", "internal/nearest", "internal/phrase", "internal/shortfile", "internal/template", "internal/term", "internal/variable"}, third: []string{"go.yaml.in/yaml/v4"}},
 
 	// What it opens by the settings, and how: what a store says of it is in the packages below, which
 	// the command, doctor and the server ask too.
@@ -92,7 +92,7 @@ var arrows = []rule{
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",
-		"server", "server/*", "internal/beside", "internal/block", "internal/countername", "internal/record", "internal/template", "internal/nearest", "internal/phrase", "internal/whichstore",
+		"server", "server/*", "internal/beside", "internal/block", "internal/countername", "internal/record", "internal/template", "internal/nearest", "internal/phrase", "internal/shortfile", "internal/whichstore",
 		"recovery", "store/sqlite",
 	}, third: []string{"github.com/coreos/go-systemd/v22"}},
 	{pkg: "server/*", ours: []string{".", "public", "document", "server", "server/internal/guard"}},
@@ -111,12 +111,13 @@ var arrows = []rule{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
 		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
 		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/countername", "internal/nearest", "internal/phrase",
-		"internal/picture", "internal/remedy", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/whichstore",
+		"internal/picture", "internal/remedy", "internal/shortfile", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/picture", ours: []string{"."}},
 	{pkg: "internal/configfile"},
+	{pkg: "internal/shortfile"},
 	{pkg: "internal/variable"},
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},

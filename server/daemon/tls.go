@@ -5,12 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/internal/shortfile"
 )
 
 // A keyring is the server's certificate and the authority of its clients, which can
@@ -44,7 +44,7 @@ func (k *keyring) load(o *config.ServerOptions) error {
 
 // authority reads the certificates that those of clients are signed with.
 func authority(path string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(path)
+	pem, err := shortfile.Read(path)
 	if err != nil {
 		return nil, wrongSettings("tls: client-ca: " + err.Error())
 	}

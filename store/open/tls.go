@@ -5,7 +5,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
+
+	"github.com/firn-id/firn/internal/shortfile"
 )
 
 // tlsOptions are those of the command-line tools of Redis and etcd.
@@ -50,7 +51,7 @@ func (t tlsFiles) config() (*tls.Config, error) {
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.name, InsecureSkipVerify: t.anyCertificateIsGood}
 	if t.ca != "" {
-		pem, err := os.ReadFile(t.ca)
+		pem, err := shortfile.Read(t.ca)
 		if err != nil {
 			return nil, err
 		}
