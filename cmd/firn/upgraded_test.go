@@ -18,6 +18,9 @@ func TestUpgraded(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"pg_upgrade", "pg_dump"} {
 		t.Run(way, func(t *testing.T) {
+			if way == "pg_upgrade" {
+				testserver.OnlyLong(t) // it starts five servers
+			}
 			t.Parallel()
 			before := testserver.Postgres(t)
 			url := testdb.New(t, before, "ids")
