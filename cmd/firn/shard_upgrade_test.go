@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 )
 
 // newerServer is like movesServer, of the version that shards move to.
@@ -39,7 +40,19 @@ func upgradePage(t *testing.T) (lines []string) {
 func TestShardsUpgrade(t *testing.T) {
 	testserver.TwoPostgreses(t)
 	t.Parallel()
-	a, b := database(t, testserver.Shared(t, movesServer), "a"), database(t, testserver.Shared(t, newerServer), "b")
+	upgrade(t, database(t, testserver.Shared(t, movesServer), "a"), database(t, testserver.Shared(t, newerServer), "b"))
+}
+
+// TestHostedUpgrade types the same as a role that is no superuser, and owns the shards too.
+func TestHostedUpgrade(t *testing.T) {
+	testserver.TwoPostgreses(t)
+	testserver.FromPostgres(t, 16) // before that only a superuser may subscribe
+	t.Parallel()
+	upgrade(t, testdb.Hosted(t, movesServer(t)), testdb.Hosted(t, newerServer(t)))
+}
+
+func upgrade(t *testing.T, a, b string) {
+	t.Helper()
 	flags := []string{"--server", "a=" + a}
 	succeed(t, append([]string{"shard", "init", "--count", "8", "--yes"}, flags...)...)
 	dir := writeFiles(t, map[string]string{"1.sql": "CREATE TABLE photo (id bigint PRIMARY KEY DEFAULT next_id(), n bigint, x text, no bigserial)"})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -18,14 +19,7 @@ func hostedPair(t *testing.T, shards int64, settings ...string) (a, b *site) {
 	testserver.FromPostgres(t, 16) // before that only a superuser may subscribe
 	start := func(start func(testing.TB, ...string) *testserver.Server, name string) *site {
 		server := start(t, append([]string{"wal_level=logical", "fsync=off", "wal_retrieve_retry_interval=100ms"}, settings...)...)
-		admin := dial(t, server.URL())
-		mustExec(t, admin, `CREATE ROLE hosted LOGIN CREATEROLE CREATEDB REPLICATION PASSWORD 'sesame' IN ROLE pg_create_subscription, pg_monitor`)
-		mustExec(t, admin, `CREATE DATABASE hosted OWNER hosted`)
-		// A role that is no superuser may only subscribe where a password is asked for.
-		mustExec(t, admin, `CREATE TABLE hba AS SELECT line FROM regexp_split_to_table(pg_read_file(current_setting('hba_file')), '\n') AS line`)
-		mustExec(t, admin, fmt.Sprintf(`COPY (SELECT 'host all hosted all scram-sha-256' UNION ALL SELECT line FROM hba) TO '%s'`, (&site{Conn: admin}).one(t, "SELECT current_setting('hba_file')")))
-		mustExec(t, admin, "SELECT pg_reload_conf()")
-		c := dial(t, fmt.Sprintf("postgres://hosted:sesame@%s/hosted?sslmode=disable", server.Addr()))
+		c := dial(t, testdb.Hosted(t, server))
 		return &site{topology.Server{Name: name, Config: c.Config()}, c}
 	}
 	a, b = start(testserver.Postgres, "a"), start(testserver.PostgresTarget, "b")
