@@ -33,7 +33,8 @@ type service struct {
 	reloaded atomic.Pointer[reloading] // what came of reading the settings last
 	newer    chan struct{}             // closed when SIGHUP has come again while a reload is under way
 
-	unmended string        // why a recovered store could not be used, as it was logged; of mend
+	unmended atomic.Pointer[unmended] // why recovered stores are not used; nil: nothing is known; of mend
+
 	refused  []string      // counters of the store that could not be opened; of listAgain
 	listTook time.Duration // the last list, whether it was had or not
 }
@@ -51,6 +52,9 @@ func Run(ctx context.Context, cfg *config.Config, o *Options) error {
 	}
 	if s.log = s.options.Logger; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o != nil && o.Advise != nil {
+		s.options.Advise = s.advise(o.Advise)
 	}
 	s.stores, s.relist = newSharedStores(s.log, s.options.Advise), make(chan struct{}, 1)
 	s.notify, s.late = newNotifier(s.log), make(chan struct{}, 1)
