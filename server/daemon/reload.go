@@ -71,6 +71,7 @@ func (o *service) take(ctx context.Context, why reason, next *plan, keys *keyrin
 	if before := o.plan.names; before != nil {
 		close(before.outdated)
 	}
+	o.formKeys, _ = o.formKeys.with(next)
 	o.toldStore(o.plan.storeAt.Text, next.storeAt.Text)
 	was := o.plan
 	next.follows(was)
@@ -194,6 +195,9 @@ func (o *service) planAgain() (*plan, *keyring, error) {
 		return nil, nil, err
 	}
 	if err := next.openForms(); err != nil {
+		return nil, nil, err
+	}
+	if _, err := o.formKeys.with(next); err != nil {
 		return nil, nil, err
 	}
 	return next, keys, nil

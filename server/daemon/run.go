@@ -19,11 +19,12 @@ type service struct {
 	options Options
 	cfg     *config.Config // in force
 
-	log    *slog.Logger
-	notify *notifier
-	plan   *plan // in force
-	keys   keyring
-	stores *sharedStores
+	log      *slog.Logger
+	notify   *notifier
+	plan     *plan // in force
+	keys     keyring
+	formKeys usedKeys // of public forms
+	stores   *sharedStores
 	supplies
 	shown    atomic.Pointer[supplies]          // those of now, for the console
 	sharded  atomic.Pointer[[]topology.Server] // the same, of servers with shards
@@ -112,6 +113,9 @@ func (o *service) begin(ctx context.Context) (bound []boundListener, err error) 
 		return nil, err
 	}
 	if err := o.plan.openForms(); err != nil {
+		return nil, err
+	}
+	if o.formKeys, err = o.formKeys.with(o.plan); err != nil {
 		return nil, err
 	}
 	if bound, err = bind(&o.plan.options); err != nil {
