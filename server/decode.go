@@ -200,7 +200,7 @@ func (d *decoding) as(one *decodable) {
 	if err != nil {
 		var syntax *firn.SyntaxError
 		begins := errors.As(err, &syntax) && syntax.Kind == "opaque" && strings.Contains(syntax.Text[:syntax.Offset], "_")
-		if begins || !d.begun {
+		if begins || one.given && !d.begun {
 			d.form, d.begun = err, begins
 		}
 		return

@@ -203,7 +203,7 @@ func (d *drawing) explain(err error) error {
 	if f == nil {
 		f = classify(err)
 	}
-	if hintTemplate(f, err) {
+	if d.hintTemplate(f, err) {
 		return f
 	}
 	if m := d.missingOf(err); m != nil && d.Leasing == nil {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
@@ -129,7 +132,11 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 			return err
 		}
 	}
-	s, err := open.Store(ctx, set.StoreURL().Text, sayMade(cmd.ErrOrStderr()))
+	url := set.StoreURL().Text
+	if err := checkBeforeFile(l, url, name, opts); err != nil {
+		return err
+	}
+	s, err := open.Store(ctx, url, sayMade(cmd.ErrOrStderr()))
 	if err != nil {
 		return err
 	}
@@ -171,6 +178,22 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		return err
 	}
 	return warnOfCounters(ctx, s, cmd)
+}
+
+// checkBeforeFile refuses options that no pool can have before a SQLite file is made for it.
+func checkBeforeFile(l *config.Leasing, url, name string, opts *pool.Options) error {
+	path, ok := whichstore.File(url)
+	if !ok {
+		return nil
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var option *pool.OptionError
+	if errors.As(opts.Check(name), &option) {
+		return ui.Bad("%w", ui.Rename(blamed(l, option), option))
+	}
+	return nil
 }
 
 // warnOfCounters says that a store in which a pool was created again has no counter of an earlier

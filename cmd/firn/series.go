@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -395,7 +396,7 @@ func lineOf(ctx context.Context, d *drawing, st store.Store) (seriesLine, error)
 		return documentLineOf(i), err
 	}
 	i, err := sequence.Show(ctx, st, d.Name)
-	return sequenceLineOf(i), err
+	return sequenceLineOf(i), cmp.Or(err, i.Err)
 }
 
 func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {

@@ -142,3 +142,26 @@ func TestServeTwoSignalsOfOnePress(t *testing.T) {
 		t.Errorf("one press counts as two:\n%s", s.log)
 	}
 }
+
+// Leaf's snowflake route gives ids with a time: it refuses a sequence, whose number may be that of
+// another row, and names the route that has it.
+func TestServeLeafSnowflakeOfASequence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "firn.yaml", "store: sqlite:"+filepath.Join(dir, "ids.db")+"\nlisten: { foreign: true }\nseries:\n  "+photoLine+"  "+ordersLine)
+	s := serve(t, dir)
+	for _, tt := range []struct {
+		path string
+		code int
+		want string
+	}{
+		{"/api/snowflake/get/orders", http.StatusConflict, "GET /api/segment/get/orders"},
+		{"/api/segment/get/orders", http.StatusOK, "1"},
+		{"/api/snowflake/get/photo", http.StatusOK, ""},
+	} {
+		if code, text := s.get(tt.path); code != tt.code || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: %d %s", tt.path, code, text)
+		}
+	}
+	s.stop()
+}
