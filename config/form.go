@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -114,8 +115,8 @@ func (s *Form) Open(warn func(string)) (public.Form, error) {
 	return f, err
 }
 
-// OpenKeyed is Open, and returns the keys of the form too.
-func (s *Form) OpenKeyed(warn func(string)) (public.Form, []public.Key, error) {
+// OpenKeyed is Open, and returns a hash of each key by its number.
+func (s *Form) OpenKeyed(warn func(string)) (public.Form, map[int][sha256.Size]byte, error) {
 	if err := s.Check(); err != nil {
 		return nil, nil, faulty("%w", err)
 	}
@@ -133,7 +134,11 @@ func (s *Form) OpenKeyed(warn func(string)) (public.Form, []public.Key, error) {
 	if err != nil {
 		return nil, nil, faulty("%s", phrase.WithoutPackage(err.Error()))
 	}
-	return f, keys, nil
+	hashes := map[int][sha256.Size]byte{}
+	for _, key := range keys {
+		hashes[key.Number()] = sha256.Sum256([]byte(key.Secret()))
+	}
+	return f, hashes, nil
 }
 
 // Form returns the form that --as asks for, or nil where it is not given: ids are

@@ -29,6 +29,7 @@ import (
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 func newPoolCreate() *cobra.Command {
@@ -132,11 +133,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 			return err
 		}
 	}
-	url := set.StoreURL().Text
-	if err := checkBeforeFile(l, url, name, opts); err != nil {
-		return err
-	}
-	s, err := open.Store(ctx, url, sayMade(cmd.ErrOrStderr()))
+	s, err := storeFor(cmd, l, set.StoreURL().Text, name, opts)
 	if err != nil {
 		return err
 	}
@@ -180,20 +177,16 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	return warnOfCounters(ctx, s, cmd)
 }
 
-// checkBeforeFile refuses options that no pool can have before a SQLite file is made for it.
-func checkBeforeFile(l *config.Leasing, url, name string, opts *pool.Options) error {
-	path, ok := whichstore.File(url)
-	if !ok {
-		return nil
+// storeFor opens the store that a pool is to be created in. Options that no pool can have make no SQLite file.
+func storeFor(cmd *cobra.Command, l *config.Leasing, url, name string, opts *pool.Options) (*fromurl.Store, error) {
+	path, isFile := whichstore.File(url)
+	if _, err := os.Stat(path); isFile && errors.Is(err, fs.ErrNotExist) {
+		var option *pool.OptionError
+		if errors.As(opts.Check(name), &option) {
+			return nil, ui.Bad("%w", ui.Rename(blamed(l, option), option))
+		}
 	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var option *pool.OptionError
-	if errors.As(opts.Check(name), &option) {
-		return ui.Bad("%w", ui.Rename(blamed(l, option), option))
-	}
-	return nil
+	return open.Store(cmd.Context(), url, sayMade(cmd.ErrOrStderr()))
 }
 
 // warnOfCounters says that a store in which a pool was created again has no counter of an earlier

@@ -10,17 +10,18 @@ import (
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/internal/phrase"
-	"github.com/firn-id/firn/public"
 )
 
 // A server reads the keys of public forms when it reads its settings, and at no other time: a file
 // that is being replaced has no effect until SIGHUP.
 
-// forms are the public forms of a series, open.
+// forms are the public form of a series, open.
 type forms struct {
-	given    public.Form // of answers; nil: none
-	read     public.Form // of texts that are read only; nil: none
-	keys     []public.Key
+	open interface {
+		Append(dst []byte, id firn.ID) ([]byte, error)
+		Parse(text string) (firn.ID, error)
+	}
+	keys     map[int][sha256.Size]byte // hashes, by number
 	warnings []string
 }
 
@@ -48,14 +49,14 @@ func (d *outlet) openForms() (err error) {
 	tell := func(text string) { d.forms.warnings = append(d.forms.warnings, text) }
 	switch {
 	case d.Form != nil:
-		d.forms.given, d.forms.keys, err = d.Form.OpenKeyed(tell)
+		d.forms.open, d.forms.keys, err = d.Form.OpenKeyed(tell)
 		return err
 	case d.Reads == nil:
 		return nil
 	}
-	d.forms.read, d.forms.keys, err = d.Reads.OpenKeyed(tell)
+	d.forms.open, d.forms.keys, err = d.Reads.OpenKeyed(tell)
 	if err != nil { // the server gives ids without it, as before
-		d.forms.read = &unreadForm{d.Name, d.Reads.Values["prefix"], err}
+		d.forms.open = &unreadForm{d.Name, d.Reads.Values["prefix"], err}
 		if d.Reads.Values["keys"] != "" {
 			tell(fmt.Sprintf("the server does not read the public ids of series %s: %s", d.Name, phrase.Reason(err)))
 		}
@@ -107,13 +108,13 @@ func (u usedKeys) with(p *plan) (usedKeys, error) {
 		if form == nil {
 			form = d.Reads
 		}
-		for _, key := range d.forms.keys {
-			at, hash := usedKey{d.Name, form.Kind.Name, key.Number()}, sha256.Sum256([]byte(key.Secret()))
+		for number, hash := range d.forms.keys {
+			at := usedKey{d.Name, form.Kind.Name, number}
 			if form.Kind.Name == "cipher" {
 				at.number = 0
 			}
 			if had, ok := all[at]; ok && had != hash {
-				return nil, otherKey(d.Name, form, key.Number())
+				return nil, otherKey(d.Name, form, number)
 			}
 			all[at] = hash
 		}

@@ -135,9 +135,9 @@ func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Serie
 	var err error
 	d.forms.warn(warn)
 	if d.Form != nil {
-		o.Form, o.FormName = d.forms.given, d.Form.Kind.Name
+		o.Form, o.FormName = d.forms.open, d.Form.Kind.Name
 	} else if d.Reads != nil {
-		o.Reads, o.ReadsName = d.forms.read, d.Reads.Kind.Name
+		o.Reads, o.ReadsName = d.forms.open, d.Reads.Kind.Name
 	}
 	switch d.Kind {
 	case config.Document:
