@@ -113,6 +113,7 @@ func TestConfigPlaces(t *testing.T) {
 		"store: \xff":                           "x:1:1: ",
 		"store: memory:":                        "x:1:14: ",
 		"store: 'memory:'":                      "x:1:8: store: memory: forgets with this process",
+		"series:\n\ta: {kind: flake}":           "x:2:1: a tab; YAML indents with spaces",
 		"store:":                                "x:1:7: store has no value",
 		"series: {a: {kind: flake, shard: -1}}": `x:1:34: series.a.shard: "-1" is not a number from 0 on`,
 		"series: {a: {kind: sequence, x1: 1, stores: [sqlite:1, 2]}}":                          `x:1:56: series.a.stores[1]: "2": `,

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -110,24 +111,34 @@ func (s *Form) String() string {
 // Open makes the form, and reads its keys if it needs any. Warn is told who else can read
 // them; nil: nobody is.
 func (s *Form) Open(warn func(string)) (public.Form, error) {
+	f, _, err := s.OpenKeyed(warn)
+	return f, err
+}
+
+// OpenKeyed is Open, and returns a hash of each key by its number.
+func (s *Form) OpenKeyed(warn func(string)) (public.Form, map[int][sha256.Size]byte, error) {
 	if err := s.Check(); err != nil {
-		return nil, faulty("%w", err)
+		return nil, nil, faulty("%w", err)
 	}
 	var keys []public.Key
 	if s.Kind.Keyed {
 		if s.Series == "" {
-			return nil, &NoSeriesError{s.Kind.Name}
+			return nil, nil, &NoSeriesError{s.Kind.Name}
 		}
 		var err error
 		if keys, err = s.loadKeys(warn); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	f, err := s.Kind.open(s, keys)
 	if err != nil {
-		return nil, faulty("%s", phrase.WithoutPackage(err.Error()))
+		return nil, nil, faulty("%s", phrase.WithoutPackage(err.Error()))
 	}
-	return f, nil
+	hashes := map[int][sha256.Size]byte{}
+	for _, key := range keys {
+		hashes[key.Number()] = sha256.Sum256([]byte(key.Secret()))
+	}
+	return f, hashes, nil
 }
 
 // Form returns the form that --as asks for, or nil where it is not given: ids are

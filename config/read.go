@@ -66,6 +66,10 @@ func (r *reader) document(data []byte) *yaml.Node {
 		case errors.Is(err, io.EOF):
 		case errors.As(err, &wrong):
 			at := Place{max(wrong.Mark.Line, 1), max(wrong.Mark.Column, 1)}
+			if tab := tabAt(data, at.Line); tab > 0 {
+				r.fault(Place{at.Line, tab}, "a tab; YAML indents with spaces")
+				return nil
+			}
 			if wrong.ContextMsg != "" {
 				r.fault(at, "%s, %s", wrong.ContextMsg, wrong.Message)
 			} else {
@@ -84,6 +88,17 @@ func (r *reader) document(data []byte) *yaml.Node {
 		return nil
 	}
 	return first.Content[0]
+}
+
+// tabAt is the column of a tab that indents a line, or stands before its value; 0 where there is none.
+func tabAt(data []byte, line int) int {
+	lines := bytes.Split(data, []byte("\n"))
+	if line > len(lines) {
+		return 0
+	}
+	text := lines[line-1]
+	indent := len(text) - len(bytes.TrimLeft(text, " \t"))
+	return bytes.IndexByte(text[:indent], '\t') + 1
 }
 
 func placeOf(n *yaml.Node) Place { return Place{n.Line, n.Column} }

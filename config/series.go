@@ -18,6 +18,7 @@ type Series struct {
 	Listed     bool              // it is in firn.yaml
 	Others     []string          // of a counter: all series that firn.yaml lists
 	Form       *Form             // in which ids are given; nil: as they are
+	Reads      *Form             // in which a server reads ids that it gives as they are; nil: in none
 	From       map[string]string // where each setting of a counter is from
 }
 
@@ -90,6 +91,8 @@ func (c *Config) Served(one *Written) (*Series, error) {
 			return nil, &ValueError{fmt.Sprintf("%s:%d", c.File.Path, one.publicAt.Line), err}
 		}
 		s.Form = one.Public
+	} else {
+		s.Reads = one.Public
 	}
 	if s.Kind != Flake {
 		return s, c.Counted(s, one, nil)

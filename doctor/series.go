@@ -11,6 +11,7 @@ import (
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/copied"
 	"github.com/firn-id/firn/internal/countername"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/sequence"
@@ -117,7 +118,22 @@ func (e *exam) missing(ctx context.Context, st store.Store, durability store.Dur
 			f := failure("series "+s.Name, err)
 			f.Series = s
 			e.report(f)
+		} else if s.Kind == config.Document {
+			e.names(ctx, st, s)
 		}
+	}
+}
+
+// names warns where firn.yaml and the store differ in how many names a template may have: what the store
+// says counts.
+func (e *exam) names(ctx context.Context, st store.Store, s *config.Series) {
+	wants := s.Options.Document.Names
+	if wants == 0 {
+		return
+	}
+	if info, err := document.Show(ctx, st, s.Name); err == nil && info.MaxNames != wants {
+		e.say(Warning, "series "+s.Name, fmt.Sprintf("firn series set %s --names %d, or names: %d in firn.yaml", phrase.ShellWord(s.Name), wants, info.MaxNames),
+			"firn.yaml says names: %d, and the store lets it have %d, which counts", wants, info.MaxNames)
 	}
 }
 

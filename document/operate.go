@@ -26,6 +26,7 @@ type Info struct {
 	Periods   int    // counters there are
 	MayRepeat bool   // whoever created it accepted a store that can lose writes
 	Store     string // the store that it was made in; empty where nobody has noted it
+	Raised    bool   // a recovery of the store raised it, or it is a template that was created above a text
 
 	MayEqual []string // series whose texts may equal this one's
 
@@ -83,7 +84,7 @@ func infosAs(list []store.Record, change func(name string, def dated.Definition)
 // newInfo is what a definition says, which was read at an instant of the store's clock.
 func newInfo(at dated.Place, def dated.Definition, read time.Time) Info {
 	in := Info{
-		Name: at.Name, Template: at.Template, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, MayEqual: def.MayEqual,
+		Name: at.Name, Template: at.Template, Pattern: def.Pattern, Zone: def.Zone, MayRepeat: def.Lossy, Store: def.Store, Raised: len(def.Raised) > 0, MayEqual: def.MayEqual,
 		Today: earliestToday(at.Name, def, read),
 	}
 	if template.Is(at.Name) {

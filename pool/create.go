@@ -339,6 +339,10 @@ func (o *Options) workers() term.Range {
 }
 
 // check reports what is wrong with a name and options.
+// Check returns what is wrong with the options of a new pool, whatever its store has: what [Create]
+// would return before it asks the store.
+func (o *Options) Check(name string) error { return o.check(name, false) }
+
 func (o *Options) check(name string, careful bool) error {
 	l := o.layout()
 	if err := checkName(name); err != nil {

@@ -103,6 +103,7 @@ func (x *Session) Decode(text string) ([]Decoded, error) {
 type decodable struct {
 	form     public.Form
 	formName string
+	given    bool              // answers are in the form
 	layout   *inspect.Decoder  // nil: none
 	pattern  *document.Pattern // nil: they are no documents, or nobody knows how they are written
 	texts    bool
@@ -114,13 +115,18 @@ type decodable struct {
 func decodables(w *world) []decodable {
 	type alike struct {
 		form     public.Form
+		given    bool
 		layout   firn.Layout
 		document string // the name of a document
 	}
 	var all []decodable
 	at := map[alike]int{}
 	of := func(s *Series) *decodable {
-		one := alike{form: s.options.Form, layout: s.options.Layout}
+		one := alike{form: s.options.Form, given: s.options.Form != nil, layout: s.options.Layout}
+		name := s.FormName()
+		if !one.given {
+			one.form, name = s.options.Reads, s.options.ReadsName
+		}
 		if s.options.Pattern != nil {
 			one.document = s.name
 		}
@@ -130,7 +136,7 @@ func decodables(w *world) []decodable {
 			}
 			at[one] = len(all)
 		}
-		d := decodable{form: one.form, formName: s.FormName(), pattern: s.options.Pattern, texts: s.texts}
+		d := decodable{form: one.form, formName: name, given: one.given, pattern: s.options.Pattern, texts: s.texts}
 		if one.layout.IsValid() {
 			d.layout = inspect.NewDecoder(one.layout)
 		}
@@ -183,17 +189,18 @@ func (d *decoding) as(one *decodable) {
 	if one.pattern != nil {
 		d.asDocument(one)
 	}
+	if !one.given && d.plain == nil {
+		d.in(d.id, one.layout, true)
+		return
+	}
 	if one.form == nil {
-		if d.plain == nil {
-			d.in(d.id, one.layout, true)
-		}
 		return
 	}
 	id, err := one.form.Parse(d.text)
 	if err != nil {
 		var syntax *firn.SyntaxError
 		begins := errors.As(err, &syntax) && syntax.Kind == "opaque" && strings.Contains(syntax.Text[:syntax.Offset], "_")
-		if begins || !d.begun {
+		if begins || one.given && !d.begun {
 			d.form, d.begun = err, begins
 		}
 		return

@@ -68,8 +68,11 @@ func (one *decodable) formOf(text string, n document.Number) string {
 	return one.formName
 }
 
-// settle puts documents before all else: of other ids, which any number can be read as, those stay
-// that can well be one.
+// farCount is more than a document counts to that has no date: a number above it is rather an id.
+const farCount = 1_000_000_000_000
+
+// settle puts documents before all else, but those that would have counted very far after other ids. Of
+// other ids, which any number can be read as, those stay that can well be one.
 func (d *decoding) settle(now time.Time) {
 	if len(d.documents) == 0 && d.mistyped == nil {
 		return
@@ -77,4 +80,11 @@ func (d *decoding) settle(now time.Time) {
 	d.found = append(d.documents, slices.DeleteFunc(d.found, func(o Decoded) bool {
 		return o.decoder == nil || !o.decoder.Plausible(o.ID, now)
 	})...)
+	far := func(o Decoded) int {
+		if o.IsDocument() && o.Document.Period == "" && o.Document.Count > farCount {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(d.found, func(a, b Decoded) int { return far(a) - far(b) })
 }

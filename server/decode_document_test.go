@@ -49,6 +49,8 @@ func TestDecodeDocument(t *testing.T) {
 		{"before a guess", []*server.Series{bill, orders}, "", "20261123000001", billJSON},
 		{"before an id that it cannot well be", []*server.Series{photo, bill}, "", "20261123000001", billJSON},
 		{"an id", []*server.Series{photo, bill}, "", flake, flakeJSON},
+		{"an id before a count that is too far", []*server.Series{photo, server.Texts("any", nil, patternOf(t, "{1+}", nil))}, "", flake,
+			flakeJSON + `{"text":"` + flake + `","kind":"document","count":"` + flake + `","id":"` + flake + `","series":"any"}`},
 		{"both", []*server.Series{photo, short, invoice}, "", "999999", `{"text":"999999","kind":"document","count":"999999","id":"999999","series":"short"}`},
 		{"two series", []*server.Series{server.Texts("b", nil, patternOf(t, "{yyyyMMdd}{6}", nil)), bill}, "", "20261123000001", strings.Replace(billJSON, "bill", "b", 1) + billJSON},
 		{"in a form", []*server.Series{photo, link}, "", "NVmXnNQxVJ", `{"text":"NVmXnNQxVJ","kind":"document","period":"20261123","count":"1","id":"20261123000001","form":"hashids","series":"bill"}`},

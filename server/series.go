@@ -52,6 +52,11 @@ type SeriesOptions struct {
 	Form public.Form
 	// FormName is the name of Form.
 	FormName string
+	// Reads is the form of texts that are decoded too, though answers are not in it; of a series with a
+	// Form it says nothing. A text that is a number is read as an id, and not in it.
+	Reads public.Form
+	// ReadsName is the name of Reads.
+	ReadsName string
 	// Pattern is that of documents. Where their texts are numbers, the series has numbers, and
 	// may have a Form.
 	Pattern *document.Pattern

@@ -172,6 +172,10 @@ func (d *decoder) arguments(args []string) error {
 	return d.all(args)
 }
 
+// farCount is more than a document counts to that has no date: a number above it is rather an id, which
+// comes first.
+const farCount = 1_000_000_000_000
+
 // decode writes to d.line what an id says, one line for each reading.
 func (d *decoder) decode(text []byte) error {
 	d.line, d.certain, d.form, d.document = d.line[:0], false, nil, nil
@@ -194,7 +198,7 @@ func (d *decoder) decode(text []byte) error {
 		}
 		return d.inForms(text, err, mistyped)
 	}
-	before := len(d.line)
+	before, far := len(d.line), documents > 0 && d.document.Period == "" && d.document.Count > farCount
 	err := mistyped
 	if documents > 0 || mistyped != nil {
 		d.inPools(text)
@@ -206,6 +210,9 @@ func (d *decoder) decode(text []byte) error {
 	}
 	if documents > 0 {
 		d.certain = documents == 1 && len(d.line) == before
+	}
+	if far {
+		d.line = slices.Concat(d.line[before:], d.line[:before])
 	}
 	if len(d.line) > 0 {
 		return nil

@@ -79,12 +79,32 @@ func (s *settings) strangeFlag(name, kind string) error {
 		switch what := seriesText(name, kind); {
 		case (ofPool || f.Name == "pool" || f.Name == "shard") && kind != config.Flake:
 			err = ui.Bad("--%s is for series of kind %s, and %s", f.Name, config.Flake, what)
+		case ofSeries != nil && !ofSeries.Of(kind) && kind == config.Flake && s.noCounter:
+			err = s.lacksCounter(f, ofSeries, name)
 		case ofSeries != nil && !ofSeries.Of(kind):
 			err = ui.Bad("--%s is for series of kind %s, and %s", f.Name, strings.Join(ofSeries.Kinds, ", "), what).
 				Hint("--kind %s, if it is one", ofSeries.Kinds[0])
 		}
 	})
 	return err
+}
+
+// lacksCounter is the error of a flag of series that count where the store has no counter of the name:
+// nobody said that it gives ids, and the store may have lost the counter.
+func (s *settings) lacksCounter(f *pflag.Flag, ofSeries *seriesFlag, name string) error {
+	lossy := ""
+	if s.cmd.Flags().Changed("on-lossy-store") {
+		lossy = " --on-lossy-store may-repeat"
+	}
+	word := phrase.ShellWord(name)
+	e := ui.Bad("--%s is for series of kind %s, and the store has no counter %s", f.Name, strings.Join(ofSeries.Kinds, ", "), name)
+	if ofSeries.Of(config.Sequence) {
+		e.HintOtherKind("if it was a sequence, which the store may have lost: firn series create %s --kind sequence --first N%s, with N above every number in use", word, lossy)
+	}
+	if ofSeries.Of(config.Document) {
+		e.HintOtherKind("if it was a document, which the store may have lost: firn series create %s --pattern PATTERN --after TEXT%s, with TEXT the last one given out", word, lossy)
+	}
+	return e.Hint("only if it never existed: --kind %s", ofSeries.Kinds[0])
 }
 
 func seriesText(name, kind string) string {
@@ -183,7 +203,7 @@ func (d *drawing) explain(err error) error {
 	if f == nil {
 		f = classify(err)
 	}
-	if hintTemplate(f, err) {
+	if d.hintTemplate(f, err) {
 		return f
 	}
 	if m := d.missingOf(err); m != nil && d.Leasing == nil {

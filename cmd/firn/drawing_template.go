@@ -25,10 +25,12 @@ func drawWord(name string) string {
 
 // hintTemplate says what to do where a template has no room for a name, or not the name yet. It reports
 // whether that is what err says.
-func hintTemplate(f *ui.Failure, err error) bool {
+func (d *drawing) hintTemplate(f *ui.Failure, err error) bool {
 	var full *document.FullError
 	var none *document.MissingError
 	switch {
+	case errors.As(err, &full) && d.Options.Document.Names > full.Names:
+		f.Hint("firn.yaml says names: %d, and the store still has %d; to change the store: firn series set %s --names %[1]d", d.Options.Document.Names, full.Names, phrase.ShellWord(full.Template))
 	case errors.As(err, &full):
 		f.Hint("to allow more names: firn series set %s --names %d", phrase.ShellWord(full.Template), min(2*full.Names, 100_000))
 	case errors.As(err, &none) && none.Template != "":

@@ -12,6 +12,7 @@ import (
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -57,7 +58,10 @@ func classify(err error) *ui.Failure {
 	var away *lease.AwayError
 	var noDir *sqlite.MissingDirectoryError
 	var unfit *sqlite.UnfitFileError
+	var damaged *store.FormatError
 	switch {
+	case errors.As(err, &damaged):
+		return addHints(f, remedy.Damaged(damaged, ""))
 	case errors.As(err, &noDir):
 		return missingDirectory(noDir)
 	case errors.As(err, &unfit) && unfit.Directory:

@@ -38,6 +38,8 @@ func TestLossySeries(t *testing.T) {
 	firn(0, "created the sequence orders", "series", "create", "orders", "--kind", "sequence", "--on-lossy-store", "may-repeat")
 	firn(1, "hint: the same for a series that firn.yaml does not list: --on-lossy-store may-repeat", "next", "orders")
 	firn(0, "1\n", "next", "orders", "--on-lossy-store", "may-repeat")
+	firn(2, "--on-lossy-store is for series of kind sequence, document, and the store has no counter gone", "next", "gone", "--on-lossy-store", "may-repeat")
+	firn(2, "firn series create gone --kind sequence --first N --on-lossy-store may-repeat --store "+server.URL()+", with N above every number in use", "next", "gone", "--on-lossy-store", "may-repeat")
 	for _, name := range []string{"orders", "invoice"} {
 		firn(0, `"on_lossy_store":"may-repeat"`, "series", "show", name, "--json")
 	}

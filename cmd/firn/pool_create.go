@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,10 +24,12 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
+	fromurl "github.com/firn-id/firn/store/open"
 )
 
 func newPoolCreate() *cobra.Command {
@@ -129,7 +133,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 			return err
 		}
 	}
-	s, err := open.Store(ctx, set.StoreURL().Text, sayMade(cmd.ErrOrStderr()))
+	s, err := storeFor(cmd, l, set.StoreURL().Text, name, opts)
 	if err != nil {
 		return err
 	}
@@ -171,6 +175,18 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		return err
 	}
 	return warnOfCounters(ctx, s, cmd)
+}
+
+// storeFor opens the store that a pool is to be created in. Options that no pool can have make no SQLite file.
+func storeFor(cmd *cobra.Command, l *config.Leasing, url, name string, opts *pool.Options) (*fromurl.Store, error) {
+	path, isFile := whichstore.File(url)
+	if _, err := os.Stat(path); isFile && errors.Is(err, fs.ErrNotExist) {
+		var option *pool.OptionError
+		if errors.As(opts.Check(name), &option) {
+			return nil, ui.Bad("%w", ui.Rename(blamed(l, option), option))
+		}
+	}
+	return open.Store(cmd.Context(), url, sayMade(cmd.ErrOrStderr()))
 }
 
 // warnOfCounters says that a store in which a pool was created again has no counter of an earlier

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,19 +51,13 @@ today and of each later date. CACHE is how many numbers a process reserves at a 
 numbers granted per second over the last minute, and BY is the process that was granted
 numbers last.
 
-A sequence with stores in firn.yaml: name one of them with --store to list its part.
-firn doctor checks all of them.`,
+A sequence with stores in firn.yaml has a line for each of them; with --store, only what that
+store has is listed.`,
 		Example: `  firn series ls
   firn series ls --store sqlite:/var/lib/app/ids.db --json`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, func(st store.Store) error {
-				all, err := seriesLines(cmd.Context(), st)
-				if err != nil {
-					return err
-				}
-				return printSeries(cmd.OutOrStdout(), all, wantsJSON(cmd))
-			})
+			return listSeries(cmd)
 		},
 	}
 	addStore(cmd)
@@ -331,30 +326,67 @@ func orDash(text string) string {
 	return text
 }
 
-// seriesLines are all series of a store, by name.
-func seriesLines(ctx context.Context, st store.Store) ([]seriesLine, error) {
-	numbers, err := sequence.List(ctx, st)
+// listSeries prints the series of the store, and of the stores of sequences over several.
+func listSeries(cmd *cobra.Command) error {
+	s, err := loadSettings(cmd)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	texts, err := document.List(ctx, st)
+	across, only, err := acrossOf(s)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var all []seriesLine
+	var damaged []*store.FormatError
+	listed := "none"
+	if !only {
+		listed = s.StoreURL().Text
+		err = withStore(cmd, func(st store.Store) (err error) {
+			all, damaged, err = seriesLines(cmd.Context(), st)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, d := range across {
+		lines, bad := d.partLines(cmd, listed)
+		all, damaged = append(all, lines...), append(damaged, bad...)
+	}
+	slices.SortStableFunc(all, func(a, b seriesLine) int { return strings.Compare(a.name(), b.name()) })
+	warnDamaged(cmd, damaged)
+	return printSeries(cmd.OutOrStdout(), all, wantsJSON(cmd))
+}
+
+// seriesLines are all series of a store, by name.
+func seriesLines(ctx context.Context, st store.Store) (all []seriesLine, damaged []*store.FormatError, err error) {
+	numbers, err := sequence.List(ctx, st)
+	if err != nil {
+		return nil, nil, err
+	}
+	texts, ofTexts, err := readSound(st, definition, func(st store.Store) ([]document.Info, error) { return document.List(ctx, st) })
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, i := range numbers {
 		all = append(all, sequenceLineOf(i))
+		var bad *store.FormatError
+		if errors.As(i.Err, &bad) {
+			damaged = append(damaged, bad)
+		}
+	}
+	for _, bad := range ofTexts {
+		all = append(all, damagedDocument(bad))
 	}
 	for _, i := range texts {
 		if i.MaxNames > 0 { // how many names it has only Show says
 			if i, err = document.Show(ctx, st, i.Name); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		all = append(all, documentLineOf(i))
 	}
-	slices.SortStableFunc(all, func(a, b seriesLine) int { return strings.Compare(a.name(), b.name()) })
-	return all, nil
+	return all, append(damaged, ofTexts...), nil
 }
 
 // lineOf is the series that a command is about.
@@ -364,7 +396,7 @@ func lineOf(ctx context.Context, d *drawing, st store.Store) (seriesLine, error)
 		return documentLineOf(i), err
 	}
 	i, err := sequence.Show(ctx, st, d.Name)
-	return sequenceLineOf(i), err
+	return sequenceLineOf(i), cmp.Or(err, i.Err)
 }
 
 func printSeries(out io.Writer, all []seriesLine, asJSON bool) error {

@@ -61,10 +61,11 @@ version did not record its own, which shows as "-".`,
 				return err
 			}
 			return withStore(cmd, func(s store.Store) error {
-				lines, err := workerLines(cmd.Context(), s, "")
+				lines, damaged, err := workerLines(cmd.Context(), s, "")
 				if err != nil {
 					return err
 				}
+				warnDamaged(cmd, damaged)
 				return printRunning(cmd.OutOrStdout(), lines, wantsJSON(cmd))
 			})
 		},

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +56,7 @@ process that wants the worker takes it after it has seen no write for its time t
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(s store.Store) error {
-				return listWorkers(cmd.Context(), s, pool, cmd.OutOrStdout(), wantsJSON(cmd))
+				return listWorkers(cmd, s, pool)
 			})
 		},
 	}
@@ -147,6 +147,7 @@ type workerLine struct {
 	Free    float64 `json:"free_in_seconds,omitempty"` // of one that is held or unusable
 	Horizon string  `json:"horizon"`
 	Written string  `json:"written,omitempty"`
+	Error   string  `json:"error,omitempty"` // of one whose record cannot be read
 
 	text string // the worker as people read it
 	free time.Duration
@@ -163,24 +164,29 @@ func workerFields(l firn.Layout, worker int64) fields {
 }
 
 // workerLines are the workers of a pool, or of all pools of a store.
-func workerLines(ctx context.Context, s store.Store, name string) ([]workerLine, error) {
+func workerLines(ctx context.Context, s store.Store, name string) (lines []workerLine, damaged []*store.FormatError, err error) {
 	names := []string{name}
 	if name == "" {
 		all, err := pool.List(ctx, s)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		names = nil
 		for _, info := range all {
 			names = append(names, info.Name)
 		}
 	}
-	var lines []workerLine
+	same := func(key string) string { return key }
 	for _, name := range names {
-		workers, err := pool.Workers(ctx, s, name)
+		workers, bad, err := readSound(s, same, func(s store.Store) ([]pool.Worker, error) { return pool.Workers(ctx, s, name) })
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		for _, one := range bad {
+			worker, _ := strconv.ParseInt(lastOf(one.Key), 10, 64)
+			lines = append(lines, workerLine{Pool: name, Worker: worker, State: "damaged", Name: "-", Error: phrase.Reason(one), Horizon: "-", text: lastOf(one.Key)})
+		}
+		damaged = append(damaged, bad...)
 		for _, v := range workers {
 			lines = append(lines, workerLine{
 				Pool: name, Worker: v.Worker, Fields: workerFields(v.Layout, v.Worker), State: string(v.State), Name: v.Name, Version: v.Version, Term: v.Term,
@@ -189,14 +195,16 @@ func workerLines(ctx context.Context, s store.Store, name string) ([]workerLine,
 			})
 		}
 	}
-	return lines, nil
+	return lines, damaged, nil
 }
 
-func listWorkers(ctx context.Context, s store.Store, name string, out io.Writer, asJSON bool) error {
-	lines, err := workerLines(ctx, s, name)
+func listWorkers(cmd *cobra.Command, s store.Store, name string) error {
+	out, asJSON := cmd.OutOrStdout(), wantsJSON(cmd)
+	lines, damaged, err := workerLines(cmd.Context(), s, name)
 	if err != nil {
 		return err
 	}
+	warnDamaged(cmd, damaged)
 	header := []string{"POOL", "WORKER", "STATE", "NAME", "VERSION", "TERM", "FREE IN", "HORIZON"}
 	return ui.Emit(out, asJSON, header, lines, func(l workerLine) []any {
 		free := "-"

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
@@ -42,7 +44,11 @@ func TestWorkersOfAStoreWithoutAClock(t *testing.T) {
 	} {
 		for _, asJSON := range []bool{false, true} {
 			var out strings.Builder
-			if err := listWorkers(t.Context(), c.store, "web", &out, asJSON); err != nil {
+			cmd := &cobra.Command{}
+			cmd.SetContext(t.Context())
+			cmd.SetOut(&out)
+			cmd.Flags().Bool("json", asJSON, "")
+			if err := listWorkers(cmd, c.store, "web"); err != nil {
 				t.Fatal(err)
 			}
 			want := c.text

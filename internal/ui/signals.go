@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // An Interrupted is the cause of a context that a signal ended.
@@ -13,8 +14,12 @@ type Interrupted struct{ syscall.Signal }
 
 func (i Interrupted) Error() string { return i.String() }
 
+// samePress is how long after a signal another one is of the same press: timeout(1) sends one to its
+// child and one to the process group, and a shell may pass on what the terminal has sent already.
+const samePress = 100 * time.Millisecond
+
 // UntilSignal returns a context that the first signal to stop ends. The second
-// ends the process as if there were no first.
+// ends the process as if there were no first, unless it comes within 100 ms.
 func UntilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -22,10 +27,11 @@ func UntilSignal(ctx context.Context) (context.Context, func()) {
 	go func() {
 		select {
 		case s := <-signals:
-			signal.Stop(signals)
 			if s, ok := s.(syscall.Signal); ok {
 				cancel(Interrupted{s})
 			}
+			time.Sleep(samePress)
+			signal.Stop(signals)
 		case <-ctx.Done():
 			signal.Stop(signals)
 		}
@@ -35,25 +41,28 @@ func UntilSignal(ctx context.Context) (context.Context, func()) {
 
 // UntilStopped returns a context that the first SIGINT or SIGTERM ends. The second
 // ends the process, also where it is the first of a container, which the kernel
-// spares signals that nobody handles; again is called before, with the second.
+// spares signals that nobody handles; again is called before, with the second. One that
+// comes within 100 ms of the first is not the second.
 func UntilStopped(ctx context.Context, again func(os.Signal)) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	over := make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case <-over:
 				return
 			case s := <-signals:
 				code, ok := s.(syscall.Signal)
 				switch {
-				case ok && n > 0:
+				case ok && first.IsZero():
+					first = time.Now()
+					cancel(Interrupted{code})
+				case ok && time.Since(first) > samePress:
 					again(code)
 					os.Exit(128 + int(code))
-				case ok:
-					cancel(Interrupted{code})
 				}
 			}
 		}

@@ -35,8 +35,9 @@ func needsSIGHUP(err error) bool {
 // look returns an error if a store lacks what the drawing draws from. It creates nothing, also
 // in a file of this host, where to open a series may begin it.
 //
-// A document that has given nothing is an [*UnusedError]: whoever has lost one creates it again and
-// then raises it, and what it gave in between would be given twice. A sequence is created at
+// A document that has given nothing is an [*UnusedError]: an operator who has lost one creates it again
+// and then raises it, and what it gave in between would be given twice. A document that a recovery
+// raised was there before: it continues above what it may have given. A sequence is created at
 // the number that it begins with, and a pool with the time.
 func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 	for _, url := range d.URLs {
@@ -59,10 +60,10 @@ func (d *outlet) look(ctx context.Context, shared *sharedStores) error {
 	return nil
 }
 
-// given returns an error if a document has given nothing yet.
+// given returns an error if a document has given nothing yet, and no recovery has raised it.
 func (d *outlet) given(ctx context.Context, st store.Store) error {
 	info, err := document.Show(ctx, st, d.Name)
-	if err != nil || info.Count > 0 || info.Names > 0 {
+	if err != nil || info.Count > 0 || info.Names > 0 || info.Raised {
 		return err
 	}
 	return &UnusedError{d.Name}

@@ -64,7 +64,7 @@ func (p *plan) lost(found []*outlet, url string) (all []*outlet) {
 		if !slices.ContainsFunc(found, func(f *outlet) bool { return f.Name == d.Name }) {
 			one := *d.Series
 			one.URLs = []string{url}
-			all = append(all, &outlet{&one, d.advise, d.hostname})
+			all = append(all, &outlet{Series: &one, advise: d.advise, hostname: d.hostname})
 		}
 	}
 	return all

@@ -3,10 +3,12 @@ package daemon
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/firn-id/firn/config/open"
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/record"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/recovery"
@@ -43,7 +45,7 @@ func every(all []string, is func(string) bool) bool {
 func (x *sharedStores) ended() map[string]time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	all := map[string]time.Time{}
+	all := maps.Clone(x.unused)
 	for url, s := range x.byURL {
 		if s.ended() != nil {
 			all[url] = time.Unix(0, s.endedAt.Load())
@@ -66,18 +68,41 @@ func (o *service) mend(ctx context.Context, ended map[string]time.Time) error {
 		cancel()
 	}
 	if len(urls) == 0 {
+		o.unmended.Store(nil)
 		return errUnmended
 	}
 	err := o.reload(ctx, byRecovery(urls))
-	switch {
-	case err == nil:
-		o.unmended = ""
-	case err.Error() == o.unmended:
+	if err == nil {
+		o.unmended.Store(nil)
+		return nil
+	}
+	before := o.unmended.Swap(&unmended{urls, err})
+	if before != nil && before.err.Error() == err.Error() {
 		return errUnmended // it was logged
-	default:
-		o.unmended = err.Error()
 	}
 	return err
+}
+
+// An unmended is why the server does not use stores that were recovered.
+type unmended struct {
+	urls []string
+	err  error
+}
+
+// advise adds to what is said of a series: while its store was recovered and the server cannot use it,
+// what can be done about that comes first. To recover the store again would not help.
+func (o *service) advise(advise func(Problem) string) func(Problem) string {
+	return func(p Problem) string {
+		why := o.unmended.Load()
+		if why == nil || p.Series == nil || unforgiven(p.Err) == nil || !every(p.Series.URLs, func(url string) bool { return slices.Contains(why.urls, url) }) {
+			return advise(p)
+		}
+		text := "the store was recovered, and this server does not use it yet: " + phrase.Reason(why.err)
+		if hint := advise(Problem{Err: why.err}); hint != "" {
+			text += "; " + hint
+		}
+		return text
+	}
 }
 
 // recoveredSince reports whether a store says that it was recovered after a time. A file is opened only

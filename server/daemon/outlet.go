@@ -12,6 +12,7 @@ type outlet struct {
 	*config.Series
 	advise   func(Problem) string
 	hostname func() (string, error)
+	forms    forms
 }
 
 // A Problem is an error that a running server logs, or answers with.

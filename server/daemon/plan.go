@@ -61,7 +61,7 @@ func makePlan(c *config.Config, o *Options) (*plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.series = append(p.series, &outlet{one, o.Advise, o.Hostname})
+			p.series = append(p.series, &outlet{Series: one, advise: o.Advise, hostname: o.Hostname})
 		}
 	}
 	said, _ := c.Said("kind")
@@ -73,7 +73,7 @@ func makePlan(c *config.Config, o *Options) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.others = &outlet{one, o.Advise, o.Hostname}
+	p.others = &outlet{Series: one, advise: o.Advise, hostname: o.Hostname}
 	return p, p.check()
 }
 

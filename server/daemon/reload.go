@@ -24,7 +24,14 @@ func (o *service) reload(ctx context.Context, why reason) error {
 		return err
 	}
 	// After all that needs no store: what is refused leaves no trace.
-	o.stores.renew(why.mended)
+	renewed := o.stores.renew(why.mended)
+	err = o.take(ctx, why, next, keys)
+	o.stores.settle(renewed, err)
+	return err
+}
+
+// take serves what a plan says. On an error nothing has changed.
+func (o *service) take(ctx context.Context, why reason, next *plan, keys *keyring) error {
 	if err := o.addCounters(ctx, next); err != nil {
 		return o.plan.leaves(next.others, err)
 	}
@@ -64,6 +71,7 @@ func (o *service) reload(ctx context.Context, why reason) error {
 	if before := o.plan.names; before != nil {
 		close(before.outdated)
 	}
+	o.formKeys, _ = o.formKeys.with(next)
 	o.toldStore(o.plan.storeAt.Text, next.storeAt.Text)
 	was := o.plan
 	next.follows(was)
@@ -187,6 +195,9 @@ func (o *service) planAgain() (*plan, *keyring, error) {
 		return nil, nil, err
 	}
 	if err := next.openForms(); err != nil {
+		return nil, nil, err
+	}
+	if _, err := o.formKeys.with(next); err != nil {
 		return nil, nil, err
 	}
 	return next, keys, nil

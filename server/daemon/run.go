@@ -19,11 +19,12 @@ type service struct {
 	options Options
 	cfg     *config.Config // in force
 
-	log    *slog.Logger
-	notify *notifier
-	plan   *plan // in force
-	keys   keyring
-	stores *sharedStores
+	log      *slog.Logger
+	notify   *notifier
+	plan     *plan // in force
+	keys     keyring
+	formKeys usedKeys // of public forms
+	stores   *sharedStores
 	supplies
 	shown    atomic.Pointer[supplies]          // those of now, for the console
 	sharded  atomic.Pointer[[]topology.Server] // the same, of servers with shards
@@ -33,7 +34,8 @@ type service struct {
 	reloaded atomic.Pointer[reloading] // what came of reading the settings last
 	newer    chan struct{}             // closed when SIGHUP has come again while a reload is under way
 
-	unmended string        // why a recovered store could not be used, as it was logged; of mend
+	unmended atomic.Pointer[unmended] // why recovered stores are not used; nil: nothing is known; of mend
+
 	refused  []string      // counters of the store that could not be opened; of listAgain
 	listTook time.Duration // the last list, whether it was had or not
 }
@@ -51,6 +53,9 @@ func Run(ctx context.Context, cfg *config.Config, o *Options) error {
 	}
 	if s.log = s.options.Logger; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o != nil && o.Advise != nil {
+		s.options.Advise = s.advise(o.Advise)
 	}
 	s.stores, s.relist = newSharedStores(s.log, s.options.Advise), make(chan struct{}, 1)
 	s.notify, s.late = newNotifier(s.log), make(chan struct{}, 1)
@@ -108,6 +113,9 @@ func (o *service) begin(ctx context.Context) (bound []boundListener, err error) 
 		return nil, err
 	}
 	if err := o.plan.openForms(); err != nil {
+		return nil, err
+	}
+	if o.formKeys, err = o.formKeys.with(o.plan); err != nil {
 		return nil, err
 	}
 	if bound, err = bind(&o.plan.options); err != nil {

@@ -129,28 +129,15 @@ func (p *plan) serverOptions(all supplies, log *slog.Logger, warn func(string)) 
 	return o, series, nil
 }
 
-// openForms reads the keys of the public forms, before any store is made or asked.
-func (p *plan) openForms() error {
-	for _, d := range p.series {
-		if d.Form == nil {
-			continue
-		}
-		if _, err := d.Form.Open(nil); err != nil { // it warns when it is served
-			return err
-		}
-	}
-	return nil
-}
-
 // serve returns the series of a name that draws from a supply.
 func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Series, error) {
 	o := &server.SeriesOptions{Source: s.source, Explain: d.judge}
 	var err error
+	d.forms.warn(warn)
 	if d.Form != nil {
-		if o.Form, err = d.Form.Open(warn); err != nil {
-			return nil, err
-		}
-		o.FormName = d.Form.Kind.Name
+		o.Form, o.FormName = d.forms.open, d.Form.Kind.Name
+	} else if d.Reads != nil {
+		o.Reads, o.ReadsName = d.forms.open, d.Reads.Kind.Name
 	}
 	switch d.Kind {
 	case config.Document:

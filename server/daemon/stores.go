@@ -24,7 +24,8 @@ type sharedStores struct {
 	advise func(Problem) string
 	mu     sync.Mutex // of the rest, and of users
 	byURL  map[string]*sharedStore
-	made   open.OnMade // nil: no file is made
+	made   open.OnMade          // nil: no file is made
+	unused map[string]time.Time // those that were renewed for a reload that failed, and when they ended
 
 	beginning sync.Mutex // held while a counter is created
 }
@@ -65,7 +66,7 @@ func newSharedStores(log *slog.Logger, advise func(Problem) string) *sharedStore
 			log.Warn(text)
 		}
 	}
-	return &sharedStores{log: log, advise: advise, byURL: map[string]*sharedStore{}, made: made}
+	return &sharedStores{log: log, advise: advise, byURL: map[string]*sharedStore{}, made: made, unused: map[string]time.Time{}}
 }
 
 // started is for when the server has begun: a file that is missing from now on was moved,
@@ -77,11 +78,28 @@ func (x *sharedStores) started() {
 }
 
 // renew has those stores opened anew that give nothing any more. Somebody has said that they are
-// mended.
-func (x *sharedStores) renew(mended func(url string) bool) {
+// mended. It returns them for settle.
+func (x *sharedStores) renew(mended func(url string) bool) map[string]time.Time {
+	all := x.ended()
+	maps.DeleteFunc(all, func(url string, _ time.Time) bool { return !mended(url) })
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	maps.DeleteFunc(x.byURL, func(url string, s *sharedStore) bool { return s.ended() != nil && mended(url) })
+	return all
+}
+
+// settle is told what came of the reload that stores were renewed for. Where it failed, the series
+// still draw from the stores as they were: the server has to look for a recovery again.
+func (x *sharedStores) settle(renewed map[string]time.Time, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for url, since := range renewed {
+		if err == nil {
+			delete(x.unused, url)
+		} else {
+			x.unused[url] = since
+		}
+	}
 }
 
 // enter returns the store of a URL, open. Who has entered leaves.

@@ -14,7 +14,7 @@ import (
 // number in the place of one, these say so in the status.
 var foreignRoutes = []route{
 	{method: http.MethodGet, path: "/api/segment/get/{key}", handle: (*api).leaf, draws: true},
-	{method: http.MethodGet, path: "/api/snowflake/get/{key}", handle: (*api).leaf, draws: true},
+	{method: http.MethodGet, path: "/api/snowflake/get/{key}", handle: (*api).leafSnowflake, draws: true},
 	{method: http.MethodGet, path: "/tinyid/id/nextId", handle: (*api).tinyid, draws: true, tinyid: true},
 	{method: http.MethodPost, path: "/tinyid/id/nextId", handle: (*api).tinyid, draws: true, tinyid: true},
 	{method: http.MethodGet, path: "/tinyid/id/nextIdSimple", handle: (*api).tinyidSimple, draws: true},
@@ -35,6 +35,25 @@ func (a *api) leaf(w http.ResponseWriter, r *http.Request) *problem {
 	d.body = appendNumber(d.body[:0], d.values[0])
 	d.send(w, textType)
 	return nil
+}
+
+// leafSnowflake answers as Leaf's other route, whose ids have a time. The number of a counter in their
+// place may be that of another row.
+func (a *api) leafSnowflake(w http.ResponseWriter, r *http.Request) *problem {
+	session, p := a.enter(r)
+	if p != nil {
+		return p
+	}
+	name := r.PathValue("key")
+	s, err := session.Series(r.Context(), name, server.Issue, 1)
+	if err != nil {
+		return problemFor(session, err)
+	}
+	if s.State().Kind == "sequence" {
+		return noNumber.problem("series %s is a sequence, and this route gives ids with a time", name).
+			hint("GET /api/segment/get/%s", name)
+	}
+	return a.leaf(w, r)
 }
 
 // drawForeign draws n numbers for a client that knows nothing else.

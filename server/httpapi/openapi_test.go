@@ -120,8 +120,11 @@ func requests() []request {
 	for _, route := range []string{"/v1/series/%s/next%s", "/v1/series/%s/range%s"} {
 		all = append(all, failures("POST", route)...)
 	}
-	for _, route := range []string{"/api/segment/get/%s%s", "/api/snowflake/get/%s%s"} {
-		all = append(all, failures("GET", route)...)
+	all = append(all, failures("GET", "/api/segment/get/%s%s")...)
+	all = append(all, request{"GET", "/api/snowflake/get/orders", 409, problemMedia, a})
+	for _, f := range failures("GET", "/api/snowflake/get/%s%s") {
+		f.path = strings.NewReplacer("/ended", "/ended-ids", "/closed", "/closed-ids").Replace(f.path)
+		all = append(all, f)
 	}
 	return append(all, tinyidRequests()...)
 }
@@ -157,7 +160,7 @@ func tinyidRequests() (all []request) {
 func TestOpenAPI(t *testing.T) {
 	all := []*server.Series{
 		orders(t, "orders", nil), invoices(t, "invoice"), hidden(t, "hidden"),
-		ended(t, "ended"), closed(t, "closed"), photo(t), full("full:*"),
+		ended(t, "ended"), closed(t, "closed"), photo(t), full("full:*"), idless("ended-ids", false), idless("closed-ids", true),
 	}
 	guarded := listen(t, handler(t, newServer(t, &server.Options{Tokens: tokens}, all...), &httpapi.Options{Foreign: true}))
 	open := listen(t, handler(t, newServer(t, nil, photo(t)), &httpapi.Options{Foreign: true}))

@@ -133,6 +133,13 @@ func ended(t testing.TB, name string) *server.Series {
 	return s
 }
 
+// idless is a series of ids with a time that gives none, now or for ever.
+func idless(name string, again bool) *server.Series {
+	return server.Numbers(name, failing{}, &server.SeriesOptions{Explain: func(error) server.Explanation {
+		return server.Explanation{Again: again, Trouble: "no id"}
+	}})
+}
+
 // closed is a series whose source is being replaced: come again.
 func closed(t testing.TB, name string) *server.Series {
 	t.Helper()

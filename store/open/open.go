@@ -132,6 +132,8 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 	switch {
 	case url == "":
 		return nil, bad("no store is named; where the URL is read from a variable, as FIRN_STORE, set that")
+	case !ok && (strings.ContainsAny(url, `/\`) || strings.HasSuffix(url, ".db")):
+		return nil, bad("not a URL of a store; a SQLite file is written sqlite:%s", url)
 	case !ok:
 		return nil, bad("not a URL of a store; there are %s", strings.Join(schemes(), ", "))
 	}

@@ -43,7 +43,9 @@ func TestURLErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for url, want := range map[string]string{
 		"":                    "no store is named; where the URL is read from a variable, as FIRN_STORE, set that",
-		"ids.db":              "not a URL of a store; there are ",
+		"ids.db":              "not a URL of a store; a SQLite file is written sqlite:ids.db",
+		"/tmp/x.db":           "not a URL of a store; a SQLite file is written sqlite:/tmp/x.db",
+		"ids":                 "not a URL of a store; there are ",
 		"sqlite":              "not a URL of a store",
 		"sqlite:":             "no path",
 		"sqlite://":           "no path",
