@@ -143,17 +143,20 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		return nil, nil, err
 	}
 	o.members = m.Servers
+	if err := asked.beyond(m); err != nil {
+		return nil, nil, err
+	}
+	switch unknown := asked.unknown(m); {
+	case len(unknown) > 0 && len(m.Missing) > 0:
+		return nil, nil, unaskedFailure(m.Missing, "no server that was asked knows shard %s", phrase.Numbers(unknown))
+	case len(unknown) > 0:
+		return nil, nil, ui.Bad("no server has shard %s", phrase.Numbers(unknown)).Hint("firn shard ls")
+	}
 	var shards []int64
 	for _, r := range m.Routes {
 		if asked.has(r.Shard) {
 			shards = append(shards, r.Shard)
 		}
-	}
-	if len(shards) == 0 && len(m.Missing) > 0 {
-		return nil, nil, unaskedFailure(m.Missing, "no server that was asked knows shard %s", &asked)
-	}
-	if len(shards) == 0 {
-		return nil, nil, ui.Bad("there is no shard %s", &asked).Hint("firn shard ls")
 	}
 	return servers, shards, nil
 }
