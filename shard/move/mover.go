@@ -91,6 +91,9 @@ func (m *Mover) try(ctx context.Context, g goal, shards []int64) error {
 			return &OtherMoveError{b.shards[0], m.source.Name, b.toward}
 		}
 		m.batch = cmp.Or(b.name, newWord())
+		if err := m.patiently(ctx, func() error { return errors.Join(m.source.sign(ctx, m.batch), m.target.sign(ctx, m.batch)) }); err != nil {
+			return err
+		}
 		if err := m.carryBatch(ctx, g, b.shards); err != nil {
 			return err
 		}
