@@ -82,6 +82,7 @@ var jsonCalls = []jsonCall{
 	{command: "shard move", args: "{servers} 0 --to b"},
 	{command: "shard finish", args: "{servers} 0 --yes"},
 	{command: "shard abort", args: "{servers} 0", silent: true}, // there is no move
+	{command: "shard metrics", args: "{servers}", refused: "firn shard metrics prints metrics of Prometheus, which are no JSON"},
 	{command: "shard rebalance", args: "{servers} --dry-run"},
 	{command: "shard add-server", args: "{servers} c={c}"},
 	{command: "shard remove-server", args: "{servers} --server c={c} c"},
