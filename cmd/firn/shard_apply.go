@@ -222,7 +222,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	if err != nil {
 		return err
 	}
-	a := applied{results: results, left: plan.Left, begun: len(plan.Work), full: plan.Full, inMoves: o.inMoves}
+	a := applied{results: results, left: plan.Left, begun: len(plan.Work), full: plan.Full, inMoves: o.inMoves, servers: servers}
 	a.leaveMoving()
 	return a.print(ctx, cmd)
 }
