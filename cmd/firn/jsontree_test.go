@@ -80,6 +80,8 @@ var jsonCalls = []jsonCall{
 	{command: "shard move", args: "{servers} 0 --to b"},
 	{command: "shard revert", args: "{servers} 0"},
 	{command: "shard move", args: "{servers} 0 --to b"},
+	{command: "shard pause", args: "{servers} 0", code: 1, silent: true}, // it has moved
+	{command: "shard resume", args: "{servers} 0", code: 1, silent: true},
 	{command: "shard finish", args: "{servers} 0 --yes"},
 	{command: "shard abort", args: "{servers} 0", silent: true}, // there is no move
 	{command: "shard metrics", args: "{servers}", refused: "firn shard metrics prints metrics of Prometheus, which are no JSON"},

@@ -43,7 +43,7 @@ func printEstimate(out io.Writer, p *move.Plan) error {
 	} else {
 		fmt.Fprintf(out, "copy: no estimate, because no table has %d rows that are counted (ANALYZE counts them). Until it is complete, %s keeps all WAL for it\n", move.LeastRows, p.Source)
 	}
-	_, err := fmt.Fprintf(out, "pause of each shard: about %s on idle servers, up to %s under this load (%s; %s to a server and back; the slowest answer took %.1f times as long as the fastest)\n",
+	_, err := fmt.Fprintf(out, "pause of each shard: about %s on idle servers, up to %s under this load (%s; %s to a server and back; one answer in ten took %.1f times as long as the fastest, or longer)\n",
 		p.Pause.Round(time.Millisecond), p.PauseMost.Round(time.Millisecond), phrase.Counted(int64(m.Objects), "table or sequence", "tables and sequences"), m.Trip.Round(10*time.Microsecond), m.Slower)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firn-id/firn/shard/topology"
@@ -34,7 +35,7 @@ const (
 type Measured struct {
 	Objects   int           // tables and sequences of the shard that has most
 	Trip      time.Duration // to a server and back, of the slower one
-	Slower    float64       // how many times as long as the fastest answer the slowest one took
+	Slower    float64       // how many times as long as the fastest answer one answer in ten took, or longer
 	CopyRate  float64       // bytes of shards a second that this host reads from the source; 0: not measured
 	CopyTable string        // that was read to measure it
 	WALLimit  int64         // max_slot_wal_keep_size of the source, in bytes; -1: none
@@ -152,16 +153,16 @@ func (n *lineCounter) Write(b []byte) (int, error) {
 // some questions much later than others.
 func (l *planner) probe(ctx context.Context, until time.Time) error {
 	l.Measured.Slower = 1
-	var trips, looks [2]spread
+	var trips, looks [2]answers
 	for n := 0; n < 4 || time.Now().Before(until); n++ {
 		for i, s := range []standing{l.source, l.target} {
-			for sql, of := range map[string]*spread{"SELECT 1": &trips[i], "SELECT count(*) FROM pg_attribute": &looks[i]} {
+			for sql, of := range map[string]*answers{"SELECT 1": &trips[i], "SELECT count(*) FROM pg_attribute": &looks[i]} {
 				begun := time.Now()
 				if _, err := s.conn.Exec(ctx, sql); err != nil {
 					return &topology.ServerError{Server: s.server, Err: err}
 				}
 				if n > 0 { // the first time it reads what is not in memory yet
-					of.add(time.Since(begun))
+					*of = append(*of, time.Since(begun))
 				}
 			}
 		}
@@ -170,20 +171,19 @@ func (l *planner) probe(ctx context.Context, until time.Time) error {
 		}
 	}
 	for i := range looks {
-		l.Measured.Trip = max(l.Measured.Trip, trips[i].least)
-		l.Measured.Slower = max(l.Measured.Slower, float64(looks[i].most)/float64(max(looks[i].least, 1)))
+		l.Measured.Trip = max(l.Measured.Trip, trips[i].within(0))
+		l.Measured.Slower = max(l.Measured.Slower, float64(looks[i].within(0.9))/float64(max(looks[i].within(0), 1)))
 	}
 	return nil
 }
 
-// A spread is the shortest and the longest of some times.
-type spread struct{ least, most time.Duration }
+// answers are the times that answers took.
+type answers []time.Duration
 
-func (s *spread) add(d time.Duration) {
-	if s.least == 0 || d < s.least {
-		s.least = d
-	}
-	s.most = max(s.most, d)
+// within is the time within which a part of the answers came.
+func (a answers) within(part float64) time.Duration {
+	slices.Sort(a)
+	return a[int(part*float64(len(a)-1))]
 }
 
 // checkWALLimit asks how much WAL the source may keep, and notes where that is less than the move may need.

@@ -36,6 +36,8 @@ type Move struct {
 	WAL  map[string]int64 // bytes of WAL that the replication slots of the move keep, by server; only where they keep any
 	Idle bool             // no mover is at work on it; false where the role may not see the sessions of others
 
+	Paused bool // somebody has paused it: the copy does not follow, and no cutover begins
+
 	Forgot string // of HalfLeft: the server that knows nothing of it
 	Err    error  // of Unknown: the [*topology.ServerError] of the server that did not say
 
