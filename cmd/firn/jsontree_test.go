@@ -80,8 +80,11 @@ var jsonCalls = []jsonCall{
 	{command: "shard move", args: "{servers} 0 --to b"},
 	{command: "shard revert", args: "{servers} 0"},
 	{command: "shard move", args: "{servers} 0 --to b"},
+	{command: "shard pause", args: "{servers} 0", code: 1, silent: true}, // it has moved
+	{command: "shard resume", args: "{servers} 0", code: 1, silent: true},
 	{command: "shard finish", args: "{servers} 0 --yes"},
 	{command: "shard abort", args: "{servers} 0", silent: true}, // there is no move
+	{command: "shard metrics", args: "{servers}", refused: "firn shard metrics prints metrics of Prometheus, which are no JSON"},
 	{command: "shard rebalance", args: "{servers} --dry-run"},
 	{command: "shard add-server", args: "{servers} c={c}"},
 	{command: "shard remove-server", args: "{servers} --server c={c} c"},

@@ -24,7 +24,7 @@ func newShards() *cobra.Command {
 		RunE:    needsCommand,
 	}
 	cmd.AddCommand(newShardsInit(), newShardsAdopt(), newShardsSQL(), newShardsLs(), newShardsWhere(), newShardsStatus(), newShardsDoctor(), newShardsApply(), newShardsExec(),
-		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish(), newShardsRebalance(), newShardsAddServer(), newShardsRemoveServer(), newShardsReopen())
+		newShardsMove(), newShardsRevert(), newShardsAbort(), newShardsFinish(), newShardsPause(), newShardsResume(), newShardsRebalance(), newShardsMetrics(), newShardsAddServer(), newShardsRemoveServer(), newShardsReopen())
 	return cmd
 }
 

@@ -131,6 +131,9 @@ func (o *shardsApply) run(ctx context.Context, cmd *cobra.Command, dir string) e
 	if len(state.Unseen) > 0 {
 		ui.PrintWarning(cmd.ErrOrStderr(), "servers of the cluster are not named (%s): nobody looked at shard %s, which gets no file now", strings.Join(state.Map.Missing, ", "), phrase.Numbers(state.Unseen))
 	}
+	if err := o.shards.beyond(state.Map); err != nil {
+		return err
+	}
 	if o.status {
 		return printApplied(cmd, state, files, o.shards.has)
 	}
@@ -172,12 +175,10 @@ func (o *shardsApply) checkShards(state *migrate.State) error {
 			return ui.Bad("--canary %d: there is no such shard among them", o.canary).Hint("firn shard ls")
 		}
 	}
-	for _, r := range state.Map.Routes {
-		if o.shards.has(r.Shard) {
-			return nil
-		}
+	if unknown := o.shards.unknown(state.Map); len(o.shards.ranges) > 0 && len(unknown) > 0 {
+		return ui.Bad("no server has shard %s", phrase.Numbers(unknown)).Hint("firn shard ls")
 	}
-	return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shard ls")
+	return nil
 }
 
 // conflictFailure says of each file that does not fit what to do.
@@ -221,7 +222,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 	if err != nil {
 		return err
 	}
-	a := applied{results: results, left: plan.Left, begun: len(plan.Work), full: plan.Full, inMoves: o.inMoves}
+	a := applied{results: results, left: plan.Left, begun: len(plan.Work), full: plan.Full, inMoves: o.inMoves, servers: servers}
 	a.leaveMoving()
 	return a.print(ctx, cmd)
 }

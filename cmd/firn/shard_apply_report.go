@@ -14,6 +14,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/migrate"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // applied is what a run did.
@@ -23,6 +24,7 @@ type applied struct {
 	inMoves bool // some are left because of their moves
 	begun   int  // how many shards had something to get
 	full    int  // how many had all files already
+	servers []topology.Server
 }
 
 // An appliedLine is what became of a shard, as --json prints it.
@@ -71,7 +73,7 @@ func (a *applied) leaveMoving() {
 
 // print prints what was done, and returns an error if that was not all.
 func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
-	complete, last := 0, error(nil)
+	complete, last := 0, migrate.Result{}
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	for _, r := range a.results {
 		line := appliedLine{Shard: r.Shard, Server: r.Server, Applied: []string{}}
@@ -81,7 +83,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		if r.Err == nil {
 			complete++
 		} else if ctx.Err() == nil {
-			last, line.Error = r.Err, faultOf(r.Err)
+			last, line.Error = r, faultOf(r.Err)
 			ui.PrintError(cmd.ErrOrStderr(), fmt.Errorf("shard %d on %s: %w", r.Shard, r.Server, r.Err))
 		}
 		if wantsJSON(cmd) {
@@ -114,10 +116,13 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
 		return ctx.Err()
 	}
-	if a.inMoves && (last == nil || errors.Is(last, migrate.ErrMoving)) {
+	if a.inMoves && (last.Err == nil || errors.Is(last.Err, migrate.ErrMoving)) {
 		return f.Hint("run it again when the moves are finished; a rebalance finishes its own. To see the moves: firn shard status. To apply the files on these shards now: --moving")
 	}
-	return applyHint(f, last)
+	if name := lacksGenerator(last.Err); name != "" {
+		return a.generatorHint(ctx, f, last, name)
+	}
+	return applyHint(f, last.Err)
 }
 
 // leftTexts says which shards are left, those with the same reason together: a server

@@ -198,9 +198,11 @@ func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Find
 			})
 		case f.Problem != "":
 			found = append(found, check.Finding{
-				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", phrase.Numbers(f.Shards), f.Source, f.Target, f.Problem),
+				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", phrase.Numbers(f.Shards), f.Source, f.Target, f.Problem+keptText(f)),
 				Do: nextText(f),
 			})
+		case isForgotten(f):
+			found = append(found, check.Finding{Level: check.Warn, Text: forgottenText(f), Do: nextText(f)})
 		}
 	}
 	left, err := move.Leftovers(ctx, servers)

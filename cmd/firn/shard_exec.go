@@ -90,11 +90,10 @@ func (o *shardsExec) run(ctx context.Context, cmd *cobra.Command, sql string) er
 	if err != nil {
 		return err
 	}
-	asked := slices.Collect(o.asked(cluster.All()))
-	if len(asked) == 0 {
-		return ui.Bad("--shards %s: there are no such shards", &o.shards).Hint("firn shard ls")
+	if err := o.shards.beyond(cluster.Map()); err != nil {
+		return err
 	}
-	return o.gather(ctx, cmd, asked, sql)
+	return o.gather(ctx, cmd, slices.Collect(o.asked(cluster.All())), sql)
 }
 
 // openPools makes a pool for each server.

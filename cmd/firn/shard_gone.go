@@ -26,6 +26,9 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 	if err != nil {
 		return err
 	}
+	if err := beyondAnswered(ctx, servers, &asked); err != nil {
+		return err
+	}
 	if err := o.agreeGone(ctx, cmd, servers, asked, list); err != nil {
 		return err
 	}
@@ -38,6 +41,22 @@ func (o *shardsMove) abandon(ctx context.Context, cmd *cobra.Command, list, what
 	}
 	slices.Sort(ended)
 	return printEnded(cmd, ended, nil, what)
+}
+
+// beyondAnswered is [shardNumbers.beyond] where servers are away: by what the others say. Where these cannot
+// be one cluster, what follows says why.
+func beyondAnswered(ctx context.Context, servers []topology.Server, asked *shardNumbers) error {
+	views := make(map[string]*topology.View)
+	for _, s := range check.Look(ctx, servers) {
+		if s.Err == nil {
+			views[s.Name] = s.View
+		}
+	}
+	m, err := topology.NewMap(views)
+	if err != nil {
+		return nil
+	}
+	return asked.beyond(m)
 }
 
 // agreeGone asks whether the server that --gone names is permanently gone. Nobody is asked about

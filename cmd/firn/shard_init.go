@@ -201,6 +201,7 @@ func setupFailure(err error) *ui.Failure {
 	var owner *setup.OwnerError
 	var owners *setup.OwnersError
 	var joiner *setup.JoinerError
+	var rights *setup.RightsError
 	var pg *pgconn.PgError
 	switch {
 	case check.AddressDo(err) != "":
@@ -211,6 +212,8 @@ func setupFailure(err error) *ui.Failure {
 		return f.Hint("set the clock that is wrong, then run the same command again")
 	case errors.As(err, &owner):
 		return f.Hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
+	case errors.As(err, &rights):
+		return f.Hint("%s", rights.Do)
 	case errors.As(err, &owners):
 		return ownersHints(f, owners.Owners)
 	case errors.As(err, &joiner):

@@ -38,6 +38,10 @@ that reaches both servers. Until a shard has changed over, firn shard abort give
 move up. After that the old copy is kept up to date: firn shard revert goes back to it,
 and firn shard finish drops it.
 
+While it is copied, the server that has the shards keeps the WAL that it writes. With
+--max-wal the move stops where that is too much; PostgreSQL goes on with the copy, until
+firn shard pause stops it or firn shard abort drops it.
+
 The exit code is 3 if something speaks against the move or rows differ, and 1 if it came to
 no end. With --json there is an object for each shard that is where it was to go.
 
@@ -61,6 +65,7 @@ that the servers reach each other as this host reaches them, or as --address say
 	o.addFlags(cmd)
 	o.addFrom(cmd, "move all shards that this server serves")
 	cmd.Flags().StringVar(&o.to, "to", "", "the server that they are to be on")
+	cmd.Flags().Var((*byteSize)(&o.options.MaxWAL), "max-wal", "stop where the server that has the shards keeps more WAL than this for the copy, such as 10GB (no limit)")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	return cmd
 }
@@ -143,17 +148,20 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 		return nil, nil, err
 	}
 	o.members = m.Servers
+	if err := asked.beyond(m); err != nil {
+		return nil, nil, err
+	}
+	switch unknown := asked.unknown(m); {
+	case len(unknown) > 0 && len(m.Missing) > 0:
+		return nil, nil, unaskedFailure(m.Missing, "no server that was asked knows shard %s", phrase.Numbers(unknown))
+	case len(unknown) > 0:
+		return nil, nil, ui.Bad("no server has shard %s", phrase.Numbers(unknown)).Hint("firn shard ls")
+	}
 	var shards []int64
 	for _, r := range m.Routes {
 		if asked.has(r.Shard) {
 			shards = append(shards, r.Shard)
 		}
-	}
-	if len(shards) == 0 && len(m.Missing) > 0 {
-		return nil, nil, unaskedFailure(m.Missing, "no server that was asked knows shard %s", &asked)
-	}
-	if len(shards) == 0 {
-		return nil, nil, ui.Bad("there is no shard %s", &asked).Hint("firn shard ls")
 	}
 	return servers, shards, nil
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -141,11 +140,9 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s to copy", phrase.Bytes(p.Bytes()))
-	if len(p.Obstacles) == 0 { // else nothing was measured
-		fmt.Fprintf(out, "; %s writes %s of log a second; pause of each about %s", p.Source, phrase.Bytes(int64(p.WALRate)), p.Pause.Round(time.Millisecond))
+	if err := printEstimate(out, p); err != nil {
+		return err
 	}
-	fmt.Fprintln(out)
 	for _, s := range p.Shards {
 		for _, h := range s.Holders {
 			fmt.Fprintf(out, "shard %d is in use by %s\n", s.Shard, h)
@@ -160,12 +157,13 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 
 // A movePlanLine is a plan as --json prints it.
 type movePlanLine struct {
-	From    string          `json:"from"`
-	To      string          `json:"to"`
-	Bytes   int64           `json:"bytes"`
-	WALRate float64         `json:"wal_bytes_per_second"`
-	Pause   float64         `json:"pause_ms"`
-	Shards  []shardMoveLine `json:"shards"`
+	From    string  `json:"from"`
+	To      string  `json:"to"`
+	Bytes   int64   `json:"bytes"`
+	WALRate float64 `json:"wal_bytes_per_second"`
+	Pause   float64 `json:"pause_ms"`
+	estimateFields
+	Shards []shardMoveLine `json:"shards"`
 	// What is in the way, and what may be: only a person can judge the notes.
 	Obstacles []obstacleLine `json:"obstacles,omitempty"`
 	Notes     []obstacleLine `json:"notes,omitempty"`
@@ -191,6 +189,7 @@ func newMovePlanLine(p *move.Plan) movePlanLine {
 		}
 		l.Shards = append(l.Shards, one)
 	}
+	l.estimateFields = newEstimateFields(p)
 	l.Obstacles, l.Notes = obstacleLines(p.Obstacles), obstacleLines(p.Notes)
 	return l
 }

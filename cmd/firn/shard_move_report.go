@@ -110,7 +110,7 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 			again = "firn shard move " + c.list + " --to SERVER"
 		}
 		f = f.Hint("to see which server serves it: firn shard status").Hint("to move it all the same: %s", again)
-	case f.Code != ui.ExitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)), ofChange(c.err): // it says what to do
+	case f.Code != ui.ExitFailed || errors.As(c.err, new(*move.OtherMoveError)) || ofPause(c.err) || ofCopy(c.err) || errors.As(c.err, new(*move.NoWayBackError)) || errors.As(c.err, new(*move.StuckError)), errors.As(c.err, new(*move.InWayError)), ofChange(c.err): // it says what to do
 	case len(waiting) == 0 && lacksRight(c.err): // nothing else helps this role
 	case len(waiting) > 0:
 		for _, one := range waiting {
@@ -152,6 +152,8 @@ func moveFailure(err error) *ui.Failure {
 	switch {
 	case errors.As(err, &unasked):
 		return f.Hint("%s", check.UnaskedDo([]string{unasked.Server})).Hint("if it is permanently lost: %s", lostPage)
+	case ofPause(err):
+		return pauseHints(f, err)
 	case errors.As(err, &way):
 		return f.Hint("to end the move, which leaves that schema as it is: firn shard abort %d", way.Shard).Hint("then, before the shard is moved again: %s", way.Do)
 	case errors.As(err, &refused):

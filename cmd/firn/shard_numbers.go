@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 // shardNumbers is the value of a flag that names shards: 17, or 0-9,12. None: all.
@@ -55,4 +58,33 @@ func (n *shardNumbers) Set(text string) error {
 // has says whether a shard is meant.
 func (n *shardNumbers) has(shard int64) bool {
 	return len(n.ranges) == 0 || slices.ContainsFunc(n.ranges, func(r shardRange) bool { return r.first <= shard && shard <= r.last })
+}
+
+// beyond refuses numbers above the last shard of the cluster. Without that a command would do part of
+// what was asked, and say nothing of the rest.
+func (n *shardNumbers) beyond(m *topology.Map) error {
+	last := m.Keys.Shards() - 1
+	if len(m.Routes) > 0 { // ranges that were added are known to some servers before others
+		last = max(last, m.Routes[len(m.Routes)-1].Shard)
+	}
+	var above shardNumbers
+	for _, r := range n.ranges {
+		if r.last > last {
+			above.ranges = append(above.ranges, shardRange{max(r.first, last+1), r.last})
+		}
+	}
+	if len(above.ranges) == 0 {
+		return nil
+	}
+	return ui.Bad("there is no shard %s: the last shard is %d", &above, last).Hint("firn shard ls")
+}
+
+// unknown are the numbers that no server of a map knows, of those that it has a place for.
+func (n *shardNumbers) unknown(m *topology.Map) (all []int64) {
+	for number := range m.Keys.Shards() {
+		if _, ok := m.Route(number); !ok && n.has(number) {
+			all = append(all, number)
+		}
+	}
+	return all
 }

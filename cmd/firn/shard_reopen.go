@@ -107,6 +107,11 @@ func (o *shardsReopen) run(ctx context.Context, cmd *cobra.Command, name string)
 	if err != nil {
 		return o.lookFailure(name, err)
 	}
+	if m, err := topology.NewMap(plan.Views); err == nil {
+		if err := o.shards.beyond(m); err != nil {
+			return err
+		}
+	}
 	r := &reopening{plan}
 	if !wantsJSON(cmd) {
 		r.print(cmd.ErrOrStderr())

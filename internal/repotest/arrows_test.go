@@ -53,6 +53,7 @@ var arrows = []rule{
 	{pkg: "shard/setup", ours: []string{".", "shard/topology", "shard/install", "shard/check", "shard/internal/atonce"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/migrate", ours: []string{"shard/topology", "shard/check"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
 	{pkg: "shard/move", ours: []string{"shard/topology", "shard/install", "shard/check", "shard/internal/atonce", "internal/phrase"}, third: []string{"github.com/jackc/pgx/v5", "golang.org/x/sync/"}},
+	{pkg: "shard/metrics", ours: []string{"shard/topology", "shard/check", "shard/move"}, third: []string{"github.com/prometheus/", "github.com/jackc/pgx/v5"}},
 	{pkg: "shard/rebalance", ours: []string{"shard/topology", "shard/check", "shard/move"}, third: []string{"golang.org/x/sync/"}},
 
 	// Settings are read, and nothing is opened: of a store only its URL is looked at. What is

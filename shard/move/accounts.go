@@ -32,6 +32,9 @@ type account struct {
 	apart          bool           // its subscription is not connected to what it reads
 	surplus        map[int64]bool // by shard: whether its copy has rows that the server that serves lacks
 	rows           int64          // of its copies, and of what it makes of them now
+	wal            int64          // what the slot of what it sends keeps of its log, in bytes
+	paused         bool           // its subscription is, because the move is paused
+	mover          string         // whether a mover of the batch is connected: "yes", "no", or "" where the role may not see
 }
 
 const movesSQL = `
@@ -48,7 +51,11 @@ SELECT m.batch, m.source, m.target, m.shard, m.began, m.loaded, m.loaded AND m.c
 	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m)),
 	(SELECT count(*) FROM pg_subscription AS u JOIN pg_subscription_rel AS r ON r.srsubid = u.oid WHERE u.subname = firn.subscription_of(m) AND r.srsubstate = 'r'),
 	coalesce((SELECT sum(greatest(c.reltuples, t.n_live_tup, p.tuples_processed, 0)) FROM firn.relations(s.schema) AS r JOIN pg_class AS c ON c.oid = r.relation
-		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint
+		LEFT JOIN pg_stat_user_tables AS t ON t.relid = c.oid LEFT JOIN pg_stat_progress_copy AS p ON p.relid = c.oid WHERE r.rows), 0)::bigint,
+	coalesce((SELECT greatest(0, pg_current_wal_lsn() - x.restart_lsn) FROM pg_replication_slots AS x WHERE x.slot_name = firn.publication_of(m)), 0)::bigint,
+	CASE WHEN EXISTS (SELECT FROM pg_stat_activity AS y WHERE y.datname = current_database() AND y.application_name = '` + moverSession + `' || m.batch) THEN 'yes'
+		WHEN pg_has_role('pg_read_all_stats', 'USAGE') THEN 'no' ELSE '' END,
+	EXISTS (SELECT FROM pg_subscription AS u WHERE u.subname = firn.subscription_of(m) AND obj_description(u.oid, 'pg_subscription') = '` + pausedComment + `')
 FROM firn.move AS m JOIN firn.shard AS s ON s.shard = m.shard ORDER BY m.batch, m.shard`
 
 // knownSQL is as much as a role may read that owns the shards and not the move, which a superuser began.
@@ -123,7 +130,7 @@ func accountsOf(ctx context.Context, c *pgx.Conn) (map[string]*account, error) {
 	var loaded, changed, serves, back, surplus bool
 	var open []string
 	var one account
-	_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &changed, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.reader, &one.apart, &surplus, &one.known, &one.ready, &tuples}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&batch, &one.source, &one.target, &n, &one.began, &loaded, &changed, &open, &serves, &back, &one.stream, &one.slot, &one.unapplied, &one.reader, &one.apart, &surplus, &one.known, &one.ready, &tuples, &one.wal, &one.mover, &one.paused}, func() error {
 		w := said[batch]
 		if w == nil {
 			first := one
@@ -153,6 +160,7 @@ func moveOf(batch string, said map[string]*account) Move {
 		}
 	}
 	slices.Sort(f.Shards)
+	f.lookAtMover(said)
 	a, b := said[f.Source], said[f.Target]
 	if a != nil {
 		f.Kept = served(a)
@@ -205,8 +213,20 @@ func moveOf(batch string, said map[string]*account) Move {
 	default:
 		f.Phase = Ready
 	}
+	f.Paused = b.paused && len(f.Moved) < len(f.Shards)
 	f.Problem = f.problem(a, b, from, to, parted)
 	return f
+}
+
+// lookAtMover notes what servers keep for a move, and whether a mover is at work on it.
+func (f *Move) lookAtMover(said map[string]*account) {
+	f.WAL, f.Idle = make(map[string]int64), len(said) > 0
+	for name, w := range said {
+		f.Idle = f.Idle && w.mover == "no"
+		if w.wal > 0 {
+			f.WAL[name] = w.wal
+		}
+	}
 }
 
 // problem is what is wrong with a move that both servers know, or "". From sends what to receives.
@@ -226,6 +246,8 @@ func (f Move) problem(a, b, from, to *account, parted []int64) string {
 		return fmt.Sprintf("another server (%s) reads %s, in the place of %s: stop it, if it is a copy of %[3]s; it can take no rows", cmp.Or(from.reader, "its address is not known"), from.stream, either(to == a, f.Source, f.Target))
 	case len(parted) > 0:
 		return notAlikeText(parted...)
+	case f.Paused:
+		return fmt.Sprintf("it is paused: the copy does not follow, and %s keeps all WAL that it writes", f.Source)
 	case from.slot == "idle" && to.known > 0:
 		return "nobody reads " + from.stream
 	}

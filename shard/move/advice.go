@@ -48,6 +48,9 @@ func (f Move) Next() []Advice {
 	case len(f.Parted) > 0:
 		return f.nextOfParted(left)
 	}
+	if f.Paused {
+		return []Advice{{"to continue", []string{resume(left), moveTo(f.Shards, f.Target)}}, {"to abort what has not moved", []string{abort(left)}}}
+	}
 	begun := without(f.Back, left) // a revert of these was begun
 	back := len(left) > 0 && len(without(left, f.Back)) == 0
 	goOn := Advice{"to continue the revert", []string{revert(begun)}}
@@ -174,6 +177,7 @@ func without(all, some []int64) []int64 {
 // The commands that this package's advice has typed.
 func revert(shards []int64) string { return "firn shard revert " + phrase.Numbers(shards) }
 func abort(shards []int64) string  { return "firn shard abort " + phrase.Numbers(shards) }
+func resume(shards []int64) string { return "firn shard resume " + phrase.Numbers(shards) }
 func finish(shards []int64) string { return "firn shard finish " + phrase.Numbers(shards) }
 func moveTo(shards []int64, server string) string {
 	return "firn shard move " + phrase.Numbers(shards) + " --to " + server

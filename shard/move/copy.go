@@ -28,6 +28,9 @@ func (m *Mover) wait(ctx context.Context, g goal, todo []pairOf) error {
 	if err := m.stalled(ctx, made); err != nil {
 		return err
 	}
+	if err := m.checkWAL(ctx, todo); err != nil {
+		return err
+	}
 	return pause(ctx, copyPause)
 }
 

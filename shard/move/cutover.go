@@ -54,6 +54,11 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 		if err != nil || reason == nil {
 			return err
 		}
+		if f, asked := m.look(ctx, []int64{p.shard}); asked == nil {
+			if err := m.paused(g, f, step{do: toCut}); err != nil { // the copy stays behind
+				return err
+			}
+		}
 		if waited := time.Since(begun); waited > m.options.LockWait {
 			return gaveUp(reason, waited)
 		}

@@ -44,4 +44,8 @@
 // forgets the move, then unsubscribe and discard on a, which drop its copy, and then
 // drop_leftovers on both, which drops publications and slots. To abort is begin and claim, so
 // that no earlier mover goes on, and then the same with a and b exchanged.
+//
+// To pause a move is a comment on its subscription on b, for which each mover looks before it does a step; then begin, so
+// that no mover that looked earlier lets a shard go; then ALTER SUBSCRIPTION DISABLE. To resume is the contrary. A
+// shard that was let go is opened although its move is paused.
 package move

@@ -57,6 +57,7 @@ func (c copyOf) serves() bool { return c.state == topology.StateOpen && c.here }
 // A stream is what a server has of a batch: what it sends, and what it receives.
 type stream struct {
 	publication, slot, lost, subscription, enabled bool
+	paused                                         bool // the move is, on the target
 
 	published int64 // tables in the publication
 	known     int64 // tables that the subscription knows
@@ -74,7 +75,7 @@ const streamFacts = `
 SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = $1),
 	EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND database = current_database() AND confirmed_flush_lsn IS NOT NULL),
 	EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND wal_status = 'lost'),
-	s.oid IS NOT NULL, coalesce(s.subenabled, false),
+	s.oid IS NOT NULL, coalesce(s.subenabled, false), coalesce(obj_description(s.oid, 'pg_subscription') = '` + pausedComment + `', false),
 	(SELECT count(*) FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid WHERE p.pubname = $1),
 	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid),
 	(SELECT count(*) FROM pg_subscription_rel AS r WHERE r.srsubid = s.oid AND r.srsubstate <> 'r'),
@@ -126,5 +127,5 @@ func (e *end) look(ctx context.Context, shards []int64, sends, receives string, 
 	if rows.Err() != nil {
 		return e.fault(rows.Err())
 	}
-	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.published, &st.known, &st.copying, &st.unguarded))
+	return e.fault(e.conn.QueryRow(ctx, streamFacts, sends, receives).Scan(&st.publication, &st.slot, &st.lost, &st.subscription, &st.enabled, &st.paused, &st.published, &st.known, &st.copying, &st.unguarded))
 }

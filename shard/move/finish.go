@@ -261,6 +261,11 @@ func (m *Mover) awaitDrained(ctx context.Context, owner, other *end, stream stri
 	if err := other.conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM firn.move WHERE batch = $1 AND shard <> ALL ($2))", m.batch, shards).Scan(&goesOn); err != nil || !goesOn {
 		return other.fault(err)
 	}
+	if other == m.target { // of a paused move nothing would be applied
+		if err := m.unpause(ctx); err != nil {
+			return err
+		}
+	}
 	if err := owner.conn.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&position); err != nil {
 		return owner.fault(err)
 	}

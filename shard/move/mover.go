@@ -28,6 +28,8 @@ type Mover struct {
 	alikeAt  time.Time // when schemas were compared last
 	moved    []Moved
 	wrong    []error
+
+	commented bool // by Pause, which has not paused the batch yet
 }
 
 // New makes a mover. Source and target are those of the move, also for Revert, which goes the other way.
@@ -91,6 +93,9 @@ func (m *Mover) try(ctx context.Context, g goal, shards []int64) error {
 			return &OtherMoveError{b.shards[0], m.source.Name, b.toward}
 		}
 		m.batch = cmp.Or(b.name, newWord())
+		if err := m.patiently(ctx, func() error { return errors.Join(m.source.sign(ctx, m.batch), m.target.sign(ctx, m.batch)) }); err != nil {
+			return err
+		}
 		if err := m.carryBatch(ctx, g, b.shards); err != nil {
 			return err
 		}
@@ -165,6 +170,9 @@ func (m *Mover) carryBatch(ctx context.Context, g goal, shards []int64) error {
 				}
 				return m.withOpening(f, err)
 			}
+			if err := m.paused(g, f, s); err != nil {
+				return err
+			}
 			return m.whyNot(ctx, g, shards, m.do(ctx, g, f, s))
 		})
 		if err != nil || s.do == toEnd {
@@ -189,6 +197,9 @@ func (m *Mover) whyNot(ctx context.Context, g goal, shards []int64, err error) e
 		return err
 	}
 	if f, asked := m.look(ctx, shards); asked == nil {
+		if code := sqlstate(err); code == "ID002" || code == "ID007" || code == "ID008" { // others may have been at work
+			err = cmp.Or(m.paused(g, f, step{do: toWait}), err)
+		}
 		return cmp.Or(m.endedOf(g, f), err)
 	}
 	return err

@@ -32,8 +32,14 @@ type Move struct {
 	Rows, RowsTotal int64 // rows on the target, and rows in all, as the servers estimate
 	Unapplied       int64 // bytes of WAL that the other server has not applied yet; -1: not known
 	Problem         string
-	Forgot          string // of HalfLeft: the server that knows nothing of it
-	Err             error  // of Unknown: the [*topology.ServerError] of the server that did not say
+
+	WAL  map[string]int64 // bytes of WAL that the replication slots of the move keep, by server; only where they keep any
+	Idle bool             // no mover is at work on it; false where the role may not see the sessions of others
+
+	Paused bool // somebody has paused it: the copy does not follow, and no cutover begins
+
+	Forgot string // of HalfLeft: the server that knows nothing of it
+	Err    error  // of Unknown: the [*topology.ServerError] of the server that did not say
 
 	Copy    string // the server that was promoted, restored or copied: reopen it before anything else
 	Standby string // of Unknown: the server whose address leads to a standby

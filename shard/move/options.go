@@ -17,6 +17,10 @@ type Options struct {
 	// Stall is how long a copy may make no progress before the mover gives up: 2 minutes.
 	Stall time.Duration
 
+	// MaxWAL is how much WAL the source may keep for the move while it is copied, in bytes, before the mover gives
+	// up with a [*WALError]: no limit. The source keeps the WAL until Abort.
+	MaxWAL int64
+
 	// Patience is how long the mover waits for a server that does not answer: 1 minute.
 	Patience time.Duration
 

@@ -22,7 +22,9 @@ type Plan struct {
 	Notes          []Obstacle    // what may be one: only a person can judge
 	WALRate        float64       // of the source, in bytes a second
 	Free           int64         // of the target's disk, in bytes; -1: not known
-	Pause          time.Duration // for which a shard is likely to take no writes
+	Pause          time.Duration // for which a shard is likely to take no writes, where both servers are idle
+	PauseMost      time.Duration // the same under the load that was measured
+	Measured       Measured
 
 	asked    []int64
 	from, to string // servers with their versions
@@ -96,7 +98,6 @@ type planner struct {
 	goesOn         bool
 	options        Options
 	source, target standing
-	trip           time.Duration // to a server and back, the slower of the two
 }
 
 type standing struct {
@@ -243,44 +244,5 @@ func (l *planner) shard(ctx context.Context, n int64) error {
 	return nil
 }
 
-const (
-	// lockPatience is how old a transaction may be that a cutover waits for.
-	lockPatience = 30 * time.Millisecond
-	// sample is for how long the rate of the WAL is measured.
-	sample = 500 * time.Millisecond
-)
-
-// measure takes the rate at which the source writes, and estimates the pause, of a move
-// that can begin.
-func (l *planner) measure(ctx context.Context) error {
-	var from, to int64
-	const position = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
-	for _, s := range []standing{l.target, l.source} {
-		begun := time.Now()
-		if err := s.conn.QueryRow(ctx, position).Scan(&from); err != nil {
-			return &topology.ServerError{Server: s.server, Err: err}
-		}
-		l.trip = max(l.trip, time.Since(begun))
-	}
-	if len(l.Obstacles) > 0 {
-		return nil
-	}
-	begun := time.Now()
-	if err := pause(ctx, sample); err != nil {
-		return err
-	}
-	if err := l.source.conn.QueryRow(ctx, position).Scan(&to); err != nil {
-		return &topology.ServerError{Server: l.Source, Err: err}
-	}
-	l.WALRate = float64(to-from) / time.Since(begun).Seconds()
-	var most load
-	for _, s := range l.Shards {
-		one, err := loadOf(ctx, l.source.conn, s.Schema)
-		if err != nil {
-			return &topology.ServerError{Server: l.Source, Err: err}
-		}
-		most.objects = max(most.objects, one.objects)
-	}
-	l.Pause = most.pause(l.trip)
-	return nil
-}
+// lockPatience is how old a transaction may be that a cutover waits for.
+const lockPatience = 30 * time.Millisecond

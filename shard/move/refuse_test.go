@@ -147,7 +147,7 @@ func TestPlanWaits(t *testing.T) {
 	for _, tt := range []struct {
 		on      *site
 		message string
-	}{{a, "FROM firn.move"}, {b, "FROM firn.move"}, {a, "FROM firn.relations"}, {b, "pg_current_wal_insert_lsn"}} {
+	}{{a, "FROM firn.move"}, {b, "FROM firn.move"}, {a, "FROM firn.relations"}, {b, "FROM pg_attribute"}} {
 		ended := false
 		hooked := at(tt.on, "before", tt.message, func() {
 			ended = true

@@ -19,6 +19,7 @@ type end struct {
 	topology.Server
 	given topology.Server
 	conn  *pgx.Conn
+	batch string        // that a mover is at work on; empty: none yet
 	try   time.Duration // how long writers may be kept waiting by a try to let a shard go
 }
 
@@ -131,11 +132,27 @@ func (e *end) open(ctx context.Context) (*pgx.Conn, error) {
 		fmt.Sprintf("SET idle_in_transaction_session_timeout = %d; ", idleTime.Milliseconds()) +
 		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; " +
 		"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('lock_timeout', 'idle_session_timeout', 'transaction_timeout')"
+	if e.batch != "" {
+		settings += "; " + e.signature()
+	}
 	if _, err := c.Exec(ctx, settings); err != nil {
 		c.Close(context.WithoutCancel(ctx))
 		return nil, e.fault(err)
 	}
 	return c, nil
+}
+
+// moverSession begins the application_name of a mover's sessions. The batch follows, so that others see that the move
+// has a mover.
+const moverSession = "firn move "
+
+// signature is the SQL with which a session says which batch its mover is at work on.
+func (e *end) signature() string { return "SET application_name = " + literal(moverSession+e.batch) }
+
+// sign has a server know which batch the mover is at work on.
+func (e *end) sign(ctx context.Context, batch string) error {
+	e.batch = batch
+	return e.call(ctx, e.signature())
 }
 
 func (e *end) fault(err error) error {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // This file notices that nothing comes of a copy any more.
@@ -159,4 +161,31 @@ func (e *StalledError) Error() string {
 func (m *Mover) behind(ctx context.Context, e *end, stream string) (bytes int64, err error) {
 	err = e.conn.QueryRow(ctx, "SELECT coalesce((SELECT greatest(pg_current_wal_lsn() - confirmed_flush_lsn, 0) FROM pg_replication_slots WHERE slot_name = $1), 0)::bigint", stream).Scan(&bytes)
 	return bytes, e.fault(err)
+}
+
+// A WALError says that the source keeps more WAL for a move than Options.MaxWAL.
+type WALError struct {
+	Shards         []int64
+	Source, Target string
+	Kept, Most     int64 // bytes
+}
+
+func (e *WALError) Error() string {
+	return fmt.Sprintf("server %s keeps %s of WAL for the move of shard %s to %s, more than %s: the mover gives up, and PostgreSQL continues the copy",
+		e.Source, phrase.Bytes(e.Kept), phrase.Numbers(e.Shards), e.Target, phrase.Bytes(e.Most))
+}
+
+// checkWAL gives up a copy for which the source keeps more WAL than it may.
+func (m *Mover) checkWAL(ctx context.Context, todo []pairOf) error {
+	if m.options.MaxWAL <= 0 {
+		return nil
+	}
+	e := &WALError{Shards: numbers(todo), Source: m.source.Name, Target: m.target.Name, Most: m.options.MaxWAL}
+	if err := m.source.conn.QueryRow(ctx, "SELECT coalesce((SELECT greatest(pg_current_wal_lsn() - restart_lsn, 0) FROM pg_replication_slots WHERE slot_name = $1), 0)::bigint", m.forth()).Scan(&e.Kept); err != nil {
+		return m.source.fault(err)
+	}
+	if e.Kept > e.Most {
+		return e
+	}
+	return nil
 }

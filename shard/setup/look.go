@@ -33,6 +33,7 @@ type site struct {
 	roles         []string
 	schemas       map[string]bool
 	broken        map[int64]bool // shards that lack a sequence or function of a generator
+	uncallable    []uncallable
 }
 
 // oldest is the oldest PostgreSQL there is support for.
@@ -62,6 +63,9 @@ func lookAt(ctx context.Context, c *pgx.Conn, s topology.Server) (_ *site, err e
 	t := &site{server: s, schemas: map[string]bool{}, broken: map[int64]bool{}}
 	var schemas []string
 	var clock time.Time
+	if err := t.findUncallable(ctx, c); err != nil {
+		return nil, err
+	}
 	asked := time.Now()
 	if err := c.QueryRow(ctx, siteSQL).Scan(&t.system, &t.database, &t.version, &t.standby, &t.readOnly,
 		&t.user, &t.mayCreate, &t.mayCreateRole, &t.owner, &t.owns, &t.roles, &schemas, &clock); err != nil {

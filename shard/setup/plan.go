@@ -320,6 +320,9 @@ func rolesFor(wished []string, sites []*site) ([]string, error) {
 			if !slices.Contains(t.roles, role) && !t.mayCreateRole {
 				return nil, t.fault("there is no role %s, and %s may not make it: CREATE ROLE %s NOLOGIN, as somebody who may", role, t.user, identifier(role))
 			}
+			if err := t.mayCall(role); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return wished, nil

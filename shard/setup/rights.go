@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,6 +19,56 @@ type RightsError struct {
 }
 
 func (e *RightsError) Error() string { return e.What }
+
+// An uncallable is a function of PostgreSQL that some roles may not call, though firn's functions call it with the
+// rights of the role that asks.
+type uncallable struct {
+	Function string // with its arguments, as GRANT takes it
+	Public   bool   // each role may call it that is made from now on
+	Roles    []string
+}
+
+// A server where all may be called by all, as PostgreSQL has it, has no row.
+const uncallableSQL = `
+SELECT x.function, has_function_privilege('public', x.function, 'EXECUTE'), ARRAY(SELECT r.rolname::text FROM pg_roles AS r WHERE NOT has_function_privilege(r.oid, x.function, 'EXECUTE'))
+FROM unnest(ARRAY['pg_control_system()', 'pg_current_wal_lsn()', 'pg_walfile_name(pg_lsn)']) AS x(function)
+WHERE NOT has_function_privilege('public', x.function, 'EXECUTE') ORDER BY 1`
+
+// findUncallable finds the functions that some roles may not call, and fails where this role is one of them: what
+// is asked of the server next calls them.
+func (t *site) findUncallable(ctx context.Context, c *pgx.Conn) error {
+	rows, err := c.Query(ctx, uncallableSQL)
+	if err == nil {
+		t.uncallable, err = pgx.CollectRows(rows, pgx.RowToStructByPos[uncallable])
+	}
+	if err == nil && len(t.uncallable) > 0 {
+		err = c.QueryRow(ctx, "SELECT current_user::text, ARRAY(SELECT rolname::text FROM pg_roles)").Scan(&t.user, &t.roles)
+	}
+	if err != nil {
+		return &topology.ServerError{Server: t.server.Name, Err: err}
+	}
+	return t.mayCall(t.user)
+}
+
+// mayCall says which function of PostgreSQL a role may not call, or nil. A role that is not there yet is made, and may
+// call what all may.
+func (t *site) mayCall(role string) error {
+	for _, u := range t.uncallable {
+		there, create := slices.Contains(t.roles, role), ""
+		switch {
+		case there && !slices.Contains(u.Roles, role), !there && u.Public:
+			continue
+		case !there:
+			create = "CREATE ROLE " + identifier(role) + " NOLOGIN; "
+		}
+		name, _, _ := strings.Cut(u.Function, "(")
+		return &topology.ServerError{Server: t.server.Name, Err: &RightsError{
+			fmt.Sprintf("the role %s may not call %s(), which firn's functions call", role, name),
+			fmt.Sprintf("on server %s, as a superuser: %sGRANT EXECUTE ON FUNCTION pg_catalog.%s TO %s. Then run the same command again", t.server.Name, create, u.Function, identifier(role)),
+		}}
+	}
+	return nil
+}
 
 const ownerSQL = `SELECT current_user::text, pg_get_userbyid(n.nspowner)::text, pg_has_role(n.nspowner, 'USAGE') FROM pg_namespace AS n WHERE n.nspname = 'firn'`
 
