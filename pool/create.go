@@ -338,11 +338,11 @@ func (o *Options) workers() term.Range {
 	return term.Range{First: o.First, Last: o.First + n - 1}
 }
 
-// check reports what is wrong with a name and options.
 // Check returns what is wrong with the options of a new pool, whatever its store has: what [Create]
 // would return before it asks the store.
 func (o *Options) Check(name string) error { return o.check(name, false) }
 
+// check reports what is wrong with a name and options.
 func (o *Options) check(name string, careful bool) error {
 	l := o.layout()
 	if err := checkName(name); err != nil {
