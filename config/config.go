@@ -108,11 +108,15 @@ func (c *Config) unlisted(said Value) error {
 
 // Listing says how a pool is added to those of the file.
 func (c *File) Listing(name string) string {
-	key := name
+	return fmt.Sprintf("add it under pools of %s: pools: { %s: {} }", c.Path, yamlKey(name))
+}
+
+// yamlKey is a name as a key of firn.yaml.
+func yamlKey(name string) string {
 	if !IsSeriesName(name) || strings.Contains(name, ":") {
-		key = strconv.Quote(name)
+		return strconv.Quote(name)
 	}
-	return fmt.Sprintf("add it under pools of %s: pools: { %s: {} }", c.Path, key)
+	return name
 }
 
 // SeriesNamed returns the series of that name. Without a file, and where it lists

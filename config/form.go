@@ -152,14 +152,18 @@ func (c *Config) Form(series string) (*Form, error) {
 	if as.Text == AsConfigured && series == "" {
 		return nil, &ValueError{as.From, &NoSeriesError{}}
 	}
+	listed := series // whose name is in firn.yaml, and in the texts
+	if one, err := c.SeriesNamed(series); err == nil && one != nil {
+		listed = one.Name.Text
+	}
 	if as.Text == AsConfigured && configured == nil {
 		return nil, faulty("%s: series %q has no public form", as.From, series).
-			advise("series: { %s: { public: opaque } } in firn.yaml, or --as opaque", series)
+			advise("series: { %s: { public: opaque } } in firn.yaml, or --as opaque", yamlKey(listed))
 	}
 	spec := configured
 	if as.Text != AsConfigured {
 		var err error
-		if spec, err = ParseForm(as.Text, series); err != nil {
+		if spec, err = ParseForm(as.Text, listed); err != nil {
 			return nil, &ValueError{as.From, err}
 		}
 		if configured != nil && configured.Kind == spec.Kind {
@@ -189,17 +193,16 @@ func (c *Config) WithKeys(spec *Form) (*Form, error) {
 	return copied, nil
 }
 
-// FormOf returns the form of a series in firn.yaml, or nil.
+// FormOf returns the form of a series in firn.yaml, which a name has of its template, or nil.
 func (c *Config) FormOf(series string) *Form {
 	if c.File == nil {
 		return nil
 	}
-	for i := range c.File.Series {
-		if one := &c.File.Series[i]; one.Name.Text == series {
-			return one.Public
-		}
+	one, err := c.File.SeriesNamed(series)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return one.Public
 }
 
 // AsConfigured is the --as that means the form of the series in firn.yaml.

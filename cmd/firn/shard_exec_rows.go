@@ -10,11 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/spf13/cobra"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // shardRows is what a statement gave on one shard.
@@ -124,25 +125,7 @@ func (p *rowPrinter) text(v []byte) string {
 	case v == nil:
 		return "NULL"
 	}
-	return printable(string(v))
-}
-
-// printable is a text in a table, without what would tear it, or would be a command to
-// the terminal.
-func printable(text string) string {
-	if !strings.ContainsFunc(text, unicode.IsControl) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return phrase.Printable(string(v))
 }
 
 func (p *rowPrinter) line(values []string) error {

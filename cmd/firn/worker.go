@@ -276,6 +276,6 @@ func tellReleased(cmd *cobra.Command, s store.Store, name string, was pool.Worke
 	if !until.IsZero() {
 		state = fmt.Sprintf("is released; it cannot be used before %s, because %s may have issued ids up to then", until.UTC().Format(time.RFC3339), was.Name)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "worker %s of pool %s %s\n", was.Layout.WorkerText(was.Worker), name, state)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "worker %s of pool %s %s\n", was.Layout.WorkerText(was.Worker), name, phrase.Printable(state))
 	return err
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store/open"
 )
 
 // A worker that the store says is held is taken from its process only by somebody who says so.
@@ -31,5 +34,30 @@ func TestReleaseAsksForAHeldWorker(t *testing.T) {
 	refusedWith(t, strings.Fields("worker release 0"), "Has that process ended?", "if so: firn worker release 0 --pool default --yes")
 	if !held() {
 		t.Error("the worker was taken")
+	}
+}
+
+// A name that a process chose for itself does nothing to the terminal of who lists it.
+func TestNamesOnATerminal(t *testing.T) {
+	url := "sqlite:" + filepath.Join(emptyHome(t), "ids.db")
+	t.Setenv("FIRN_STORE", url)
+	mustAll(t, "next")
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(5), Name: "a\x1b[31m\x07b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"worker", "ls"}, {"worker", "release", "5"}, {"worker", "release", "5", "--yes"}} {
+		out, errs, _ := called(t, args...)
+		if said := out + errs; strings.ContainsAny(said, "\x1b\x07") || !strings.Contains(said, `a\x1b[31m\ab`) {
+			t.Errorf("firn %s: %q", strings.Join(args, " "), said)
+		}
+	}
+	l.Close()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -128,7 +128,8 @@ func printHints(w io.Writer, hints []string) {
 	}
 }
 
-func withoutKeys(text string) string { return phrase.WithoutKeys(text) }
+// withoutKeys is a text that a person may see, and that does nothing to a terminal.
+func withoutKeys(text string) string { return phrase.PrintableLines(phrase.WithoutKeys(text)) }
 
 func allWithoutKeys(texts []string) []string {
 	var all []string

@@ -6,10 +6,12 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // Emit prints rows: in columns below a header, or as JSON, an object a line. Cells are the
-// columns of one row, as fmt prints them.
+// columns of one row, as fmt prints them, with control characters written out.
 func Emit[T any](out io.Writer, asJSON bool, header []string, rows []T, cells func(T) []any) error {
 	if asJSON {
 		return EmitJSON(out, rows...)
@@ -19,7 +21,7 @@ func Emit[T any](out io.Writer, asJSON bool, header []string, rows []T, cells fu
 	for _, row := range rows {
 		var texts []string
 		for _, cell := range cells(row) {
-			texts = append(texts, fmt.Sprint(cell))
+			texts = append(texts, phrase.Printable(fmt.Sprint(cell)))
 		}
 		fmt.Fprintln(w, strings.Join(texts, "\t"))
 	}
