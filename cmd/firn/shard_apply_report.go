@@ -80,9 +80,12 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		for _, f := range r.Applied {
 			line.Applied = append(line.Applied, f.Name)
 		}
-		if r.Err == nil {
+		switch {
+		case r.Err == nil:
 			complete++
-		} else if ctx.Err() == nil {
+		case ctx.Err() != nil:
+			line.Error = &fileFault{Message: "interrupted"}
+		default:
 			last, line.Error = r, faultOf(r.Err)
 			ui.PrintError(cmd.ErrOrStderr(), fmt.Errorf("shard %d on %s: %w", r.Shard, r.Server, r.Err))
 		}
@@ -110,12 +113,12 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 	if a.inMoves {
 		why = "not served, or in moves"
 	}
-	f := ui.Failed("%s complete; %d left, of which %d failed and %d are %s", shardsAre(a.full+complete), missing, len(a.results)-complete, len(a.left), why)
 	if ctx.Err() != nil {
 		ui.Tell(ctx, nil)
-		ui.PrintWarning(cmd.ErrOrStderr(), "broken off: %s; run again, it goes on where it was", f)
+		ui.PrintInterrupted(cmd.ErrOrStderr(), fmt.Sprintf("%s complete, and %d left; the same command continues with these", shardsAre(a.full+complete), missing))
 		return ctx.Err()
 	}
+	f := ui.Failed("%s complete; %d left, of which %d failed and %d are %s", shardsAre(a.full+complete), missing, len(a.results)-complete, len(a.left), why)
 	if a.inMoves && (last.Err == nil || errors.Is(last.Err, migrate.ErrMoving)) {
 		return f.Hint("run it again when the moves are finished; a rebalance finishes its own. To see the moves: firn shard status. To apply the files on these shards now: --moving")
 	}

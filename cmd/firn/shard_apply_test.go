@@ -120,6 +120,9 @@ func TestShardsInterrupted(t *testing.T) {
 		if code := p.code(t); code != 130 {
 			t.Errorf("%s: exit code %d\n%s", args[0], code, &p.errs)
 		}
+		if said := p.errs.String(); args[0] == "apply" && (!strings.Contains(said, "firn: interrupted: 0 shards are complete, and 2 left; the same command continues with these\n") || strings.Contains(said, "failed")) {
+			t.Errorf("%s says %s", args[0], said)
+		}
 		await(t, "the statement has ended", func() bool { return !sleeping() })
 	}
 	var table *string
