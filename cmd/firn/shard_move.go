@@ -39,7 +39,7 @@ move up. After that the old copy is kept up to date: firn shard revert goes back
 and firn shard finish drops it.
 
 While it is copied, the server that has the shards keeps the WAL that it writes. With
---max-wal the move stops where that is too much; PostgreSQL goes on with the copy, until
+--max-wal the move stops where that is too much; PostgreSQL continues the copy, until
 firn shard pause stops it or firn shard abort drops it.
 
 The exit code is 3 if something speaks against the move or rows differ, and 1 if it came to
