@@ -20,6 +20,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/open"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -173,6 +174,31 @@ func TestDoctorHeld(t *testing.T) {
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("not %q in\n%s", want, out)
+		}
+	}
+}
+
+// A pool of which more than half is held has too few workers for a start of all its processes.
+func TestDoctorHalfHeld(t *testing.T) {
+	url := "sqlite:" + filepath.Join(emptyHome(t), "ids.db")
+	mustAll(t, "pool create --new --workers 0-3 --store "+url)
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for n, want := range []string{
+		"ok    pool default, workers: 0 to 3: 1 held, 0 falling free, 3 free\n",
+		"ok    pool default, workers: 0 to 3: 2 held, 0 falling free, 2 free\n",
+		"warn  pool default, workers: 0 to 3: 3 held, 0 falling free, 1 free; more than half are held; if all processes start anew at once there are too few: firn pool set default --workers A-B",
+	} {
+		l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(int64(n)), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if out, _, code := called(t, "doctor", "--store", url); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
 		}
 	}
 }

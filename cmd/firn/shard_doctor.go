@@ -54,6 +54,7 @@ shards that another server serves.`,
 			moves, waiting, err := ofMoves(ctx, servers)
 			found := append(check.Findings(seen, time.Now(), func(n int64) bool { return slices.Contains(waiting, n) }), otherGenerators(ctx, servers, seen)...)
 			found = append(append(found, otherOwners(ctx, servers)...), outdated(seen)...)
+			found = append(found, rightsToMove(ctx, servers, seen)...)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -134,6 +135,24 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 // isFinding reports whether doctor has a finding about a move.
 func isFinding(f move.Move) bool {
 	return len(f.Lost)+len(f.Twice) > 0 || f.Phase == move.Between || f.Copy != "" || f.Problem != ""
+}
+
+// rightsToMove says where a move of shards takes another role than that of the address. Programs need no such
+// right, so it is nothing bad.
+func rightsToMove(ctx context.Context, servers []topology.Server, seen []*check.Server) (found []check.Finding) {
+	for i, s := range servers {
+		if len(servers) < 2 || seen[i].Err != nil || seen[i].Standby {
+			continue
+		}
+		lacking, err := move.Rights(ctx, s)
+		if err != nil {
+			found = append(found, check.Finding{Level: check.Warn, Server: s.Name, Text: "nobody can say whether its role may move shards: " + phrase.OneLine(err)})
+		}
+		for _, o := range lacking {
+			found = append(found, check.Finding{Level: check.Note, Server: s.Name, Text: "this role cannot move shards: " + o.Reason, Do: "to move shards: " + o.Fix})
+		}
+	}
+	return found
 }
 
 // otherGenerators are functions that make ids in the schemas of shards, beside firn's, on the

@@ -148,7 +148,7 @@ func (o *shardsWhere) find(cmd *cobra.Command, m *topology.Map) (*whereLine, err
 		return nil, ui.Failed("no server that answers knows shard %d; %s may", number, strings.Join(m.Missing, ", ")).Hint("firn shard status")
 	}
 	if !ok {
-		return nil, ui.Failed("there is no shard %d", number).Hint("to see which there are: firn shard ls --map")
+		return nil, ui.Bad("there is no shard %d", number).Hint("to see which there are: firn shard ls --map")
 	}
 	line.shardLine = newShardLine(m, r)
 	return line, nil

@@ -181,7 +181,10 @@ func (f pageFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *console) guarded(answer func(*server.Session, *http.Request) (any, *refusal)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			token = ""
+		}
 		session, err := c.server.Enter(strings.TrimSpace(token))
 		if err == nil {
 			err = session.Can("*", server.Admin)

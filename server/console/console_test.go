@@ -60,7 +60,7 @@ func get(t *testing.T, h http.Handler, path, token string, into any) *httptest.R
 	t.Helper()
 	r := httptest.NewRequest("GET", path, nil)
 	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Authorization", "bearer "+token) // the case of a scheme does not matter
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
