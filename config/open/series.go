@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config"
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/internal/block"
@@ -68,7 +69,7 @@ func OpenSeries(ctx context.Context, d *config.Series, stores []store.Store, o *
 		return nil, err
 	}
 	if o.Existing {
-		if err := lacking(ctx, d, stores[0]); err != nil {
+		if err := lacking(ctx, d, stores[0]); err != nil && !mayReturn(ctx, d, err) {
 			return nil, err
 		}
 	}
@@ -138,21 +139,36 @@ func (o *Options) numbers(d *config.Series) sequence.Options {
 
 // checkStores refuses to count in a copy of another store, where its pools tell: both would
 // give the same numbers. A lease finds out by itself. And it refuses a name that is that of a
-// counter of another kind, which a second counter would hide.
+// counter of another kind, which a second counter would hide. At least one store has to answer.
 func checkStores(ctx context.Context, d *config.Series, stores []store.Store) error {
 	if d.Kind == config.Flake {
 		return nil
 	}
+	var away []error
 	for i, s := range stores {
 		err := copied.CheckPools(ctx, s)
 		if err == nil {
 			err = countername.SameKind(ctx, s, d)
 		}
-		if err != nil {
-			return whichstore.At(d, d.URLs[i], err)
+		if err == nil {
+			continue
 		}
+		if err = whichstore.At(d, d.URLs[i], err); !mayReturn(ctx, d, err) {
+			return err
+		}
+		away = append(away, err)
+	}
+	if len(away) == len(stores) {
+		return away[0]
 	}
 	return nil
+}
+
+// mayReturn reports whether an error of one of several stores of a sequence is that it is away. The sequence
+// begins with the others. When the store is back, the sequence looks at its own record there before it
+// draws: that is made when all stores are there, and says which store it is in.
+func mayReturn(ctx context.Context, d *config.Series, err error) bool {
+	return d.Across() && ctx.Err() == nil && (firn.Retryable(err) || errors.Is(err, context.DeadlineExceeded))
 }
 
 // lacking returns an error where a store would create what the series draws from.
