@@ -84,7 +84,7 @@ var jsonCalls = []jsonCall{
 	{command: "shard resume", args: "{servers} 0", code: 1, silent: true},
 	{command: "shard finish", args: "{servers} 0 --yes"},
 	{command: "shard abort", args: "{servers} 0", silent: true}, // there is no move
-	{command: "shard metrics", args: "{servers}", refused: "firn shard metrics prints metrics of Prometheus, which are no JSON"},
+	{command: "shard metrics", args: "{servers}", refused: "--json: metrics are in the text format of Prometheus"},
 	{command: "shard rebalance", args: "{servers} --dry-run"},
 	{command: "shard add-server", args: "{servers} c={c}"},
 	{command: "shard remove-server", args: "{servers} --server c={c} c"},

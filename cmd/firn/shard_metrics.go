@@ -35,7 +35,7 @@ superuser. A server that does not answer is a metric, and no error.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wantsJSON(cmd) {
-				return ui.Bad("firn shard metrics prints metrics of Prometheus, which are no JSON").Hint("firn shard status --json")
+				return ui.Bad("--json: metrics are in the text format of Prometheus").Hint("firn shard status --json")
 			}
 			servers, err := shardServers(cmd)
 			if err != nil {
