@@ -34,8 +34,7 @@ RUN ?=
 RACE ?=
 
 # How many packages are tested at once: mostly they wait for servers and clocks.
-CORES   := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-AT_ONCE := $(shell echo $$(($(CORES) + 1)))
+AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
@@ -103,10 +102,9 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests but the long ones, on real servers where they are or can be installed
-	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k -j2 AT_ONCE=$(CORES) raceless raced unraced,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
+	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k raced unraced raceless,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
 
-# The three parts of make test RACE=1; together they run each test once. Two parts run at once: each ends with
-# one long package, which leaves a processor idle. The one with the longest package begins.
+# The three parts of make test RACE=1; together they run each test once. The package that takes longest comes first.
 raced:
 	CGO_ENABLED=1 $(GOTEST) $(DETECTOR) -skip '^Test($(RACELESS_TESTS))$$' ./shard/move $(call PACKAGES_BUT,$(RACELESS)|$(CALLERS))
 unraced:
