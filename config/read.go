@@ -90,7 +90,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 	return first.Content[0]
 }
 
-// tabAt is the column of a tab that indents a line, or stands before its value; 0 where there is none.
+// tabAt returns the column of the first tab in the indentation of a line, from 1 on, or 0 if it has no tab.
 func tabAt(data []byte, line int) int {
 	lines := bytes.Split(data, []byte("\n"))
 	if line > len(lines) {

@@ -177,7 +177,8 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	return warnOfCounters(ctx, s, cmd)
 }
 
-// storeFor opens the store that a pool is to be created in. Options that no pool can have make no SQLite file.
+// storeFor opens the store for a new pool. Where no pool can have the options it returns the error of that, and
+// creates no SQLite file.
 func storeFor(cmd *cobra.Command, l *config.Leasing, url, name string, opts *pool.Options) (*fromurl.Store, error) {
 	path, isFile := whichstore.File(url)
 	if _, err := os.Stat(path); isFile && errors.Is(err, fs.ErrNotExist) {

@@ -82,13 +82,9 @@ func (o *shardsMove) ending(cmd *cobra.Command, what, yes string, end func(*move
 
 // end ends moves.
 func (o *shardsMove) end(ctx context.Context, cmd *cobra.Command, list, what string, end func(*move.Mover, context.Context, []int64) ([]int64, error)) error {
-	servers, shards, err := o.find(ctx, cmd, list)
+	servers, shards, jobs, err := o.underway(ctx, cmd, list)
 	if err != nil {
-		return notBegun(ctx, cmd, err)
-	}
-	jobs, err := move.Underway(ctx, servers, shards)
-	if err != nil {
-		return notBegun(ctx, cmd, moveFailure(err))
+		return err
 	}
 	var old []move.OldCopy
 	if cmd.Name() == "finish" {

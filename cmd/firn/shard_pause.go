@@ -64,13 +64,9 @@ func (o *shardsMove) pause(ctx context.Context, cmd *cobra.Command, args []strin
 	if err != nil {
 		return err
 	}
-	servers, shards, err := o.find(ctx, cmd, list)
+	servers, _, jobs, err := o.underway(ctx, cmd, list)
 	if err != nil {
-		return notBegun(ctx, cmd, err)
-	}
-	jobs, err := move.Underway(ctx, servers, shards)
-	if err != nil {
-		return notBegun(ctx, cmd, moveFailure(err))
+		return err
 	}
 	if len(jobs) == 0 {
 		return ui.Failed("shard %s is in no move", list).Hint("firn shard status")

@@ -9,6 +9,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/shard/move"
+	"github.com/firn-id/firn/shard/topology"
 )
 
 func newShardsRevert() *cobra.Command {
@@ -38,14 +39,21 @@ Broken off at any instant, it goes on when it is run again.`,
 	return cmd
 }
 
-func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string) error {
-	servers, shards, err := o.find(ctx, cmd, list)
-	if err != nil {
-		return notBegun(ctx, cmd, err)
+// underway finds the moves of a list of shards. Its error is of a command that has only looked so far.
+func (o *shardsMove) underway(ctx context.Context, cmd *cobra.Command, list string) (servers []topology.Server, shards []int64, jobs []move.Job, err error) {
+	if servers, shards, err = o.find(ctx, cmd, list); err != nil {
+		return nil, nil, nil, notBegun(ctx, cmd, err)
 	}
-	jobs, err := move.Underway(ctx, servers, shards)
+	if jobs, err = move.Underway(ctx, servers, shards); err != nil {
+		return nil, nil, nil, notBegun(ctx, cmd, moveFailure(err))
+	}
+	return servers, shards, jobs, nil
+}
+
+func (o *shardsMove) revert(ctx context.Context, cmd *cobra.Command, list string) error {
+	servers, shards, jobs, err := o.underway(ctx, cmd, list)
 	if err != nil {
-		return notBegun(ctx, cmd, moveFailure(err))
+		return err
 	}
 	if len(jobs) == 0 {
 		return ui.Failed("no move of shard %s is there to be taken back", list).Hint("firn shard status; where a move was finished, move it back: firn shard move %s --to SERVER", list)
