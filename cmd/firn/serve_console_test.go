@@ -379,6 +379,7 @@ tokens:
 	p.Press("Enter")
 	p.Until(canIssue)
 	isTrue(t, p, "document.querySelector('#enter').hidden && !document.querySelector('#live').hidden")
+	isTrue(t, p, "document.querySelector('#now-left').innerText === '0 s'") // the document has nothing in hand
 	p.Until("/ops.*request.*unknown tokens/s.test(document.querySelector('#client-cards').innerText)")
 	isTrue(t, p, "/resp.*0 connections.*http.*settings.*in force/s.test(document.querySelector('#client-cards').innerText)")
 	isTrue(t, p, "localStorage.length + sessionStorage.length === 0 && document.cookie === ''")
