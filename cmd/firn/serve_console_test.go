@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -275,6 +276,30 @@ func consoleStaysSmall(t *testing.T, p *browser.Page) {
 	isTrue(t, p, "fetches === 0")
 	p.Eval("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))", nil)
 	p.Until("fetches > 1")
+}
+
+// Before the first request the console has the pool that every name draws from.
+func TestServeConsoleBeforeTheFirstRequest(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir, "--store", "sqlite:"+filepath.Join(dir, "ids.db"))
+	s.until("ready", s.ready)
+	code, text := s.get("/console/state")
+	var now struct {
+		Sources []struct {
+			Ready bool
+			State struct {
+				Kind  string
+				Lease struct{ Pool string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &now); err != nil || code != http.StatusOK {
+		t.Fatalf("%d %v\n%s", code, err, text)
+	}
+	if len(now.Sources) != 1 || !now.Sources[0].Ready || now.Sources[0].State.Kind != "flake" || now.Sources[0].State.Lease.Pool != "default" {
+		t.Errorf("%+v", now.Sources)
+	}
+	s.stop()
 }
 
 // What has given all its numbers cannot issue, and says so; its store is not to blame,

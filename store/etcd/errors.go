@@ -43,7 +43,7 @@ var causes = []cause{
 	{nil, "transport: Error while dialing", false, "etcd cannot be reached; is it running, and are these its addresses?"},
 	{nil, errAgain.Error(), false, "the first answer was none; whether it was written is not known"},
 	{nil, "grpc: the client connection is closing", false, "the client is closed"},
-	{nil, noGreeting, false, "what listens there did not greet as etcd does; is this its address, is it running, and does it want TLS?"},
+	{nil, noGreeting, false, "what listens there did not greet as etcd does: is this the address of another service? Or does etcd want TLS, or just start?"},
 }
 
 // Errors of the way to etcd that may last until somebody changes an address or a certificate.
