@@ -10,6 +10,7 @@ import (
 
 // An address is where servers are and how to be let in.
 type address struct {
+	unix  bool     // hosts is one path of a socket
 	hosts []string // HOST:PORT, at least one
 	token string   // empty: none
 	tls   bool
@@ -18,30 +19,36 @@ type address struct {
 // maxHosts is how many servers an address names at most.
 const maxHosts = 64
 
-// parseAddress reads redis://[:TOKEN@]HOST:PORT[,HOST:PORT...][/0], or rediss:// for
-// TLS. Its errors never have the token in them.
+// parseAddress reads redis://[:TOKEN@]HOST:PORT[,HOST:PORT...][/0], rediss:// for TLS,
+// or unix:PATH and unix://:TOKEN@PATH. Its errors never have the token in them.
 func parseAddress(text string) (address, error) {
 	fail := func(format string, args ...any) (address, error) {
-		return address{}, fmt.Errorf("client: the address: "+format+"; it is redis://[:TOKEN@]HOST:PORT[,HOST:PORT...], or rediss:// for TLS", args...)
+		return address{}, fmt.Errorf("client: the address: "+format+"; it is redis://[:TOKEN@]HOST:PORT[,HOST:PORT...], rediss:// for TLS, or unix:PATH", args...)
+	}
+	if path, ok := strings.CutPrefix(text, "unix:/"); ok && !strings.HasPrefix(path, "/") {
+		return address{unix: true, hosts: []string{"/" + path}}, nil
 	}
 	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok || scheme != "redis" && scheme != "rediss" {
-		return fail("it begins with neither redis:// nor rediss://")
+	a := address{unix: scheme == "unix", tls: scheme == "rediss"}
+	if !ok || scheme != "redis" && !a.tls && !a.unix {
+		if strings.HasPrefix(text, "unix:") {
+			return fail("the path of the socket is not absolute")
+		}
+		return fail("it begins with none of redis://, rediss:// and unix:/")
 	}
-	a := address{tls: scheme == "rediss"}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		user, token, ok := strings.Cut(rest[:i], ":")
-		rest = rest[i+1:]
-		var err error
-		if a.token, err = url.PathUnescape(token); !ok || err != nil || a.token == "" {
-			return fail("what is before the @ is not a colon and a token")
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 && (!a.unix || strings.HasPrefix(rest, ":")) {
+		token, problem := readToken(rest[:i])
+		if problem != "" {
+			return fail("%s", problem)
 		}
-		if strings.Contains(token, ",") {
-			return fail("there is a comma before the last @: the token is given once, before all servers, and a comma in it is %%2C")
+		a.token, rest = token, rest[i+1:]
+	}
+	if a.unix {
+		if !strings.HasPrefix(rest, "/") {
+			return fail("the path of the socket is not absolute")
 		}
-		if user != "" && user != "default" {
-			return fail("there are no users, only tokens: leave out what is before the colon")
-		}
+		a.hosts = []string{rest}
+		return a, nil
 	}
 	rest, path, _ := strings.Cut(rest, "/")
 	if path != "" && path != "0" {
@@ -59,4 +66,19 @@ func parseAddress(text string) (address, error) {
 		}
 	}
 	return a, nil
+}
+
+// readToken reads what is before the @ of an address.
+func readToken(text string) (token, problem string) {
+	user, escaped, ok := strings.Cut(text, ":")
+	token, err := url.PathUnescape(escaped)
+	switch {
+	case !ok || err != nil || token == "":
+		return "", "what is before the @ is not a colon and a token"
+	case strings.Contains(escaped, ","):
+		return "", "there is a comma before the last @: the token is given once, before all servers, and a comma in it is %2C"
+	case user != "" && user != "default":
+		return "", "there are no users, only tokens: leave out what is before the colon"
+	}
+	return token, ""
 }

@@ -15,9 +15,13 @@ func TestAddress(t *testing.T) {
 		"redis://:a%2Cb@a.example:1":           {hosts: []string{"a.example:1"}, token: "a,b"},
 		"redis://:a:b@c@a.example:1":           {hosts: []string{"a.example:1"}, token: "a:b@c"},
 		"rediss://:t@a.example:1,b.example:22": {hosts: []string{"a.example:1", "b.example:22"}, token: "t", tls: true},
+		"unix:/run/firn/resp":                  {hosts: []string{"/run/firn/resp"}, unix: true},
+		"unix:/run/a@b":                        {hosts: []string{"/run/a@b"}, unix: true},
+		"unix:///run/firn/resp":                {hosts: []string{"/run/firn/resp"}, unix: true},
+		"unix://:s3cr%40t@/run/firn/resp":      {hosts: []string{"/run/firn/resp"}, token: "s3cr@t", unix: true},
 	} {
 		a, err := parseAddress(text)
-		if err != nil || !slices.Equal(a.hosts, want.hosts) || a.token != want.token || a.tls != want.tls {
+		if err != nil || !slices.Equal(a.hosts, want.hosts) || a.token != want.token || a.tls != want.tls || a.unix != want.unix {
 			t.Errorf("%s: %v, %v", text, a, err)
 		}
 	}
@@ -36,6 +40,12 @@ func TestAddress(t *testing.T) {
 		"redis://:@a:1":         "a colon and a token",
 		"redis://:%zz@a:1":      "a colon and a token",
 		"redis://me:s3cr3t@a:1": "no users",
+
+		"unix:run/firn/resp":           "not absolute",
+		"unix:":                        "not absolute",
+		"unix://:s3cr3t@run/firn/resp": "not absolute",
+		"unix://s3cr3t@/run":           "not absolute",
+		"unix://:@/run":                "a colon and a token",
 
 		"redis://:s3cr3t@a:1,:s3cr3t@b:2":               "the token is given once",
 		"redis://:s3cr3t,@a:1":                          "the token is given once",

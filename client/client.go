@@ -7,7 +7,8 @@
 //	id, err := ids.Next(ctx)
 //
 // The address is redis://[:TOKEN@]HOST:PORT[,HOST:PORT...], or rediss:// for TLS, as
-// every other client of such a server has it. Of several servers one is asked
+// every other client of such a server has it. A socket of this host is unix:PATH, and
+// with a token unix://:TOKEN@PATH, with an absolute path. Of several servers one is asked
 // until it fails, then the next; calls wait meanwhile, and see no error unless all
 // are away for Options.Wait.
 //

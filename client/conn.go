@@ -35,8 +35,11 @@ const maxLine = 64 << 10
 func dial(ctx context.Context, server string, a *address, o *Options) (*conn, error) {
 	soon, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	var d net.Dialer
-	n, err := d.DialContext(soon, "tcp", server)
+	network := "tcp"
+	if a.unix {
+		network = "unix"
+	}
+	n, err := new(net.Dialer).DialContext(soon, network, server)
 	if err != nil {
 		return nil, &downError{server, err}
 	}

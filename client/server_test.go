@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -352,5 +354,39 @@ func TestServersComeAndGo(t *testing.T) {
 	}
 	if s := c.State(); s.Failed < 5 { // but the first, if it was not asked
 		t.Errorf("it failed %d times", s.Failed)
+	}
+}
+
+// A client reaches a server at its socket, with and without a token.
+func TestUnixSocket(t *testing.T) {
+	dir, err := os.MkdirTemp("", "firn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "resp")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := server.New(&server.Options{Tokens: []server.Token{{
+		Name: "shop", Hash: server.HashToken("the token"), Rights: map[string]server.Right{"*": server.Issue},
+	}}}, flakes(t, memory.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, l, srv)
+	ids := open(t, "unix://:the%20token@"+path, "photo", nil)
+	if _, err := ids.Next(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if at := ids.State().Server; at != path {
+		t.Errorf("the server is %q", at)
+	}
+	if c, err := client.Open(t.Context(), "unix:"+path, "photo", nil); err == nil || firn.Retryable(err) {
+		t.Errorf("without the token: %v", err)
+		if c != nil {
+			c.Close()
+		}
 	}
 }

@@ -28,55 +28,98 @@ func (e *FullError) Error() string {
 func (*FullError) Retryable() bool { return false }
 
 // addName writes down that a template has a name, before the name counts anything. How many names there are is
-// a record of its own, since to list them takes the longer the more there are. Processes that add names at the
-// same moment may pass the limit together, and one that is killed between the two writes is not counted.
+// a record of its own, since to list them takes the longer the more there are. It is raised first, so that
+// processes which add names at the same moment never pass the limit together. A process that is killed between
+// the two writes leaves a place that is counted and has no name.
 func addName(ctx context.Context, st store.Store, at dated.Place, def *dated.Definition) error {
 	if at.Template == "" {
 		return nil
 	}
-	rec, err := st.Get(ctx, at.Record())
-	if err != nil || rec.Version != "" {
+	there, err := hasName(ctx, st, at)
+	if err != nil || there {
 		return err
 	}
-	count, _, err := readCount(ctx, st, at.Template)
-	if err != nil {
+	counted, err := countName(ctx, st, at, def.MostNames())
+	if err != nil || !counted {
 		return err
-	}
-	if count.Names >= def.MostNames() {
-		return &FullError{at.Template, at.Name, def.MostNames()}
 	}
 	_, err = record.Create(ctx, st, at.Record(), record.Encode(dated.NameRecord{V: record.Format}))
 	if errors.Is(err, store.ErrConflict) {
-		return nil // another process was first, and counts it
+		return uncountName(ctx, st, at.Template) // another process was first, and has counted it
 	}
-	if err != nil {
-		return err
-	}
-	return countName(ctx, st, at.Template)
+	return err
 }
 
-// readCount reads how many names a template has.
-func readCount(ctx context.Context, st store.Store, template string) (n dated.NameRecord, v store.Version, err error) {
-	rec, err := st.Get(ctx, dated.KeyCount(template))
+// hasName reports whether a name is written down.
+func hasName(ctx context.Context, st store.Store, at dated.Place) (bool, error) {
+	rec, err := st.Get(ctx, at.Record())
+	return rec.Version != "", err
+}
+
+// readCount reads how many names a template has, and the record that says so.
+func readCount(ctx context.Context, st store.Store, template string) (n dated.NameRecord, rec store.Record, err error) {
+	rec, err = st.Get(ctx, dated.KeyCount(template))
 	if err == nil && rec.Version != "" {
 		n, err = record.Read[dated.NameRecord](rec)
 	}
-	return n, rec.Version, err
+	return n, rec, err
 }
 
-// countName counts one name more.
-func countName(ctx context.Context, st store.Store, template string) error {
-	for {
-		n, version, err := readCount(ctx, st, template)
+// A name that several processes begin at the same moment is counted by each of them until all but one have taken
+// that back. So a template that was changed less than settling ago is looked at again before it is full.
+const (
+	settling = 5 * time.Second
+	looks    = 8
+	lookLag  = 25 * time.Millisecond
+)
+
+// countName counts one name more, unless the name is there by then. The error is a [*FullError] if there are as many
+// as there may be.
+func countName(ctx context.Context, st store.Store, at dated.Place, most int) (counted bool, err error) {
+	for look := 1; ; {
+		n, rec, err := readCount(ctx, st, at.Template)
 		if err != nil {
+			return false, err
+		}
+		if n.Names < most {
+			if done, err := writeCount(ctx, st, at.Template, n.Names+1, rec.Version); done {
+				return err == nil, err
+			}
+			continue
+		}
+		if look == looks || rec.Read.Sub(rec.Written) > settling {
+			return false, &FullError{at.Template, at.Name, most}
+		}
+		look++
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(lookLag):
+		}
+		if there, err := hasName(ctx, st, at); err != nil || there {
+			return false, err
+		}
+	}
+}
+
+// uncountName counts one name less.
+func uncountName(ctx context.Context, st store.Store, template string) error {
+	for {
+		n, rec, err := readCount(ctx, st, template)
+		if err != nil || n.Names == 0 {
 			return err
 		}
-		n.V, n.Names = record.Format, n.Names+1
-		_, err = record.Write(ctx, st, dated.KeyCount(template), record.Encode(n), store.Condition{Version: version})
-		if !errors.Is(err, store.ErrConflict) {
+		if done, err := writeCount(ctx, st, template, n.Names-1, rec.Version); done {
 			return err
 		}
 	}
+}
+
+// writeCount writes how many names a template has. It is not done where another process was faster.
+func writeCount(ctx context.Context, st store.Store, template string, names int, version store.Version) (done bool, err error) {
+	n := dated.NameRecord{V: record.Format, Names: names}
+	_, err = record.Write(ctx, st, dated.KeyCount(template), record.Encode(n), store.Condition{Version: version})
+	return !errors.Is(err, store.ErrConflict), err
 }
 
 // locate returns where the series of a name is, and its definition: the name has one, or a template that it

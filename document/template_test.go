@@ -1,10 +1,13 @@
 package document_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -105,6 +108,61 @@ func TestTemplateIsFull(t *testing.T) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	wantNext(t, named(t, st, "bill:c"), "1")
+}
+
+// A meeting is a store in which the first reads of a record wait for each other.
+type meeting struct {
+	store.Store
+	key   string
+	first sync.WaitGroup
+	left  atomic.Int64 // that have not read it yet
+}
+
+func (m *meeting) Get(ctx context.Context, key string) (store.Record, error) {
+	rec, err := m.Store.Get(ctx, key)
+	if key == m.key && m.left.Add(-1) >= 0 {
+		m.first.Done()
+		m.first.Wait()
+	}
+	return rec, err
+}
+
+// Processes that add names at the same moment do not pass the limit together, and a name that several add is
+// counted once.
+func TestTemplateIsFullAtOnce(t *testing.T) {
+	for _, names := range [][]string{{"bill:a", "bill:b", "bill:c", "bill:d", "bill:e", "bill:f"}, {"bill:a", "bill:a", "bill:a"}} {
+		st := &meeting{Store: billing(t, document.Options{Pattern: "{1+}", Names: 2}), key: "names/bill:*"}
+		st.first.Add(len(names))
+		st.left.Store(int64(len(names)))
+		var done sync.WaitGroup
+		var begun atomic.Int64
+		for _, name := range names {
+			done.Go(func() {
+				s, err := document.Open(t.Context(), st, name, &document.Options{Template: "bill:*"})
+				if err == nil {
+					begun.Add(1)
+					err = s.Close()
+				} else if errors.As(err, new(*document.FullError)) {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done.Wait()
+		info, err := document.Show(t.Context(), st.Store, "bill:*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := min(2, len(slices.Compact(slices.Clone(names)))); info.Names != want || names[0] != names[1] && begun.Load() != 2 || names[0] == names[1] && begun.Load() != 3 {
+			t.Errorf("%q: %d begun, %d there, want %d", names, begun.Load(), info.Names, want)
+		}
+		count, err := st.Store.Get(t.Context(), "names/bill:*")
+		if want := fmt.Sprintf(`{"v":1,"names":%d}`, info.Names); err != nil || string(count.Value) != want {
+			t.Errorf("the count is %s, want %s, %v", count.Value, want, err)
+		}
+	}
 }
 
 // Processes that begin a name at the same moment share its counter.

@@ -100,8 +100,11 @@ func (e *SourceError) Error() string {
 	if e.Since.IsZero() {
 		return "series " + e.Series + ": " + e.Trouble
 	}
-	return "series " + e.Series + ": no ids since " + instant(e.Since) + ": " + e.Trouble
+	return "series " + e.Series + ": " + noIDsSince + instant(e.Since) + ": " + e.Trouble
 }
+
+// noIDsSince begins what is said of an outage.
+const noIDsSince = "no ids since "
 
 func (e *SourceError) Unwrap() error { return e.Err }
 
@@ -157,7 +160,11 @@ func explain(err error) Explanation {
 func Details(err error) string {
 	switch e := err.(type) {
 	case *SourceError:
-		return e.Error() + ": " + phrase.Reason(e.Err)
+		cause := phrase.Reason(e.Err)
+		if strings.HasPrefix(cause, noIDsSince) { // as the cause of a lease does, which knows it better
+			return "series " + e.Series + ": " + cause
+		}
+		return e.Error() + ": " + cause
 	case *UnreadyError:
 		if e.Err == nil {
 			return e.Error()

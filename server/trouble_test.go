@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/server"
 )
 
@@ -63,6 +64,18 @@ func TestCauseIsForAdmins(t *testing.T) {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, tt.got, tt.want)
 		}
+	}
+}
+
+// What an administrator is told of an outage says once since when there are no ids, and why.
+func TestOutageIsSaidOnce(t *testing.T) {
+	ended := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
+	src := &switched{err: &lease.OutageError{EndedAt: ended, AwaySince: ended.Add(-time.Minute), Err: errors.New("refused")}}
+	x := enter(t, newServer(t, nil, server.Numbers("photo", src, nil)), "")
+	_, err := x.Next(t.Context(), "photo", nil, 1)
+	const want = "series photo: no ids since 2026-11-23T22:05:13Z: the store has not answered since 2026-11-23T22:04:13Z (refused)"
+	if text, _ := x.Explain(err, nil); text != want {
+		t.Errorf("%q, want %q", text, want)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -79,7 +82,11 @@ func (o *keygenOptions) run(out io.Writer) error {
 	case err != nil:
 		return ui.Failed("%w", err)
 	}
-	if err := writeAll(f, keyFileHead+k.Secret()+"\n"); err != nil {
+	err = writeAll(f, keyFileHead+k.Secret()+"\n")
+	if err == nil {
+		err = syncDir(filepath.Dir(o.out))
+	}
+	if err != nil {
 		os.Remove(o.out) // half a key is none
 		return ui.Failed("%w", err)
 	}
@@ -125,6 +132,26 @@ func (o *keygenOptions) add(out io.Writer) error {
 func writeAll(f *os.File, text string) error {
 	_, err := f.WriteString(text)
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// syncDir makes the names in dir durable, where its file system knows how. Windows writes names down
+// with the file.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // a name may be made in a directory that this user may not read
+	}
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }
 
 // print prints the key, or where it is.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -277,6 +278,30 @@ func consoleStaysSmall(t *testing.T, p *browser.Page) {
 	p.Until("fetches > 1")
 }
 
+// Before the first request the console has the pool that every name draws from.
+func TestServeConsoleBeforeTheFirstRequest(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir, "--store", "sqlite:"+filepath.Join(dir, "ids.db"))
+	s.until("ready", s.ready)
+	code, text := s.get("/console/state")
+	var now struct {
+		Sources []struct {
+			Ready bool
+			State struct {
+				Kind  string
+				Lease struct{ Pool string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &now); err != nil || code != http.StatusOK {
+		t.Fatalf("%d %v\n%s", code, err, text)
+	}
+	if len(now.Sources) != 1 || !now.Sources[0].Ready || now.Sources[0].State.Kind != "flake" || now.Sources[0].State.Lease.Pool != "default" {
+		t.Errorf("%+v", now.Sources)
+	}
+	s.stop()
+}
+
 // What has given all its numbers cannot issue, and says so; its store is not to blame,
 // and the server is ready, since another could do no better.
 func TestServeUsedUp(t *testing.T) {
@@ -379,6 +404,7 @@ tokens:
 	p.Press("Enter")
 	p.Until(canIssue)
 	isTrue(t, p, "document.querySelector('#enter').hidden && !document.querySelector('#live').hidden")
+	isTrue(t, p, "document.querySelector('#now-left').innerText === '0 s'") // the document has nothing in hand
 	p.Until("/ops.*request.*unknown tokens/s.test(document.querySelector('#client-cards').innerText)")
 	isTrue(t, p, "/resp.*0 connections.*http.*settings.*in force/s.test(document.querySelector('#client-cards').innerText)")
 	isTrue(t, p, "localStorage.length + sessionStorage.length === 0 && document.cookie === ''")

@@ -78,6 +78,39 @@ func TestServePortTaken(t *testing.T) {
 	}
 }
 
+// A socket in a directory that is not there is said before anything is leased, and so is one whose directory
+// went away since the last start. A server that runs keeps serving those that are connected.
+func TestServeSocketWithoutDirectory(t *testing.T) {
+	dir := t.TempDir()
+	place := filepath.Join(dir, "run")
+	if err := os.Mkdir(place, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--store", "sqlite:" + filepath.Join(dir, "ids.db"), "--resp", "unix:" + filepath.Join(place, "sock")}
+	s := serve(t, dir, args...)
+	c, err := net.Dial("unix", filepath.Join(place, "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(long))
+	if err := os.RemoveAll(place); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(c, "INCR photo\r\n")
+	if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || line[0] != ':' {
+		t.Errorf("%q, %v", line, err)
+	}
+	s.stop()
+	again := serving(t, dir, args...)
+	if err := again.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code := again.code(t); code != 1 || !strings.Contains(again.log.String(), "no such file or directory") || !strings.Contains(again.log.String(), `"hints":["--resp with another place, or off`) {
+		t.Errorf("exit code %d\n%s", code, again.log)
+	}
+}
+
 // More connections than there may be are refused, in both protocols, and those that
 // are there go on.
 func TestServeConnections(t *testing.T) {

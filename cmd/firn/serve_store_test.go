@@ -130,8 +130,16 @@ func TestServeDocumentDegraded(t *testing.T) {
 	pg := testserver.Postgres(t)
 	dir := t.TempDir()
 	onPostgres(t, pg.URL(), dir, invoiceLine)
-	write(t, dir, "both.yaml", "store: "+pg.URL()+"\npools: { main: { outage: 5m } }\nseries: { photo: { kind: flake },\n  "+strings.TrimSuffix(invoiceLine, "\n")+" }\n")
+	write(t, dir, "both.yaml", "store: "+pg.URL()+"\npools: { main: { outage: 5m } }\nseries: { photo: { kind: flake }, kept: { kind: document, pattern: \"K-{6}\", cache: 100 },\n  "+strings.TrimSuffix(invoiceLine, "\n")+" }\n")
+	firnOn(t, isUnset, 0, "series", "create", "kept", "--config", filepath.Join(dir, "both.yaml"))
 	both := serve(t, dir, "--config", "both.yaml")
+	keeps := func(want string) {
+		t.Helper()
+		if text, err := both.redis("").Do(t.Context(), "FIRN.NEXT", "kept").Text(); err != nil || text != want {
+			t.Errorf("FIRN.NEXT kept: %s, %v; want %s", text, err, want)
+		}
+	}
+	keeps("K-000001")
 	both.until("a budget of minutes", func() bool {
 		_, text := both.get("/metrics")
 		return regexp.MustCompile(`(?m)^firn_lease_budget_seconds\{[^}]*\} 300$`).MatchString(text)
@@ -159,6 +167,20 @@ func TestServeDocumentDegraded(t *testing.T) {
 	})
 	if code, text := both.do("POST", "/v1/series/photo/next", ""); code != http.StatusOK {
 		t.Errorf("%d %s", code, text)
+	}
+	// A document that has numbers in hand gives them, and says that its store is away.
+	keeps("K-000002")
+	_, kept := both.get("/v1/series/kept")
+	_, metrics := both.get("/metrics")
+	for _, want := range []string{`"ready":true`, `"store_away":true`, `"reserved":98`} {
+		if !strings.Contains(kept, want) {
+			t.Errorf("%s is missing in %s", want, kept)
+		}
+	}
+	for _, want := range []string{`firn_series_ready{series="kept"} 1`, `firn_series_store_away{series="kept"} 1`} {
+		if !strings.Contains(metrics, want+"\n") {
+			t.Errorf("%s is missing in\n%s", want, metrics)
+		}
 	}
 	if code, _ := both.do("POST", "/v1/series/invoice/next", ""); code != http.StatusServiceUnavailable || !strings.Contains(both.log.String(), `"msg":"a series cannot issue"`) || strings.Contains(both.log.String(), `\n\t`) {
 		t.Errorf("%d\n%s", code, both.log)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn/internal/testserver"
 )
@@ -48,6 +49,19 @@ func TestTicketBeginsWithAStoreAway(t *testing.T) {
 		}
 		away.Start(t)
 		s.until("the other store gives numbers too", func() bool { draw(); return len(odd) == 2 })
+		if name == "photo" {
+			s.stop()
+			continue
+		}
+		// A stop while one store is away ends well, and says once what was lost.
+		away.Kill(t)
+		began, before := time.Now(), len(s.log.String())
 		s.stop()
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("the stop took %s", took)
+		}
+		if said := s.log.String()[before:]; strings.Count(said, `"level":"WARN"`) != 1 || !strings.Contains(said, "numbers that were reserved and not printed are lost") {
+			t.Errorf("the stop says\n%s", said)
+		}
 	}
 }

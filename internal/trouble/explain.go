@@ -26,7 +26,7 @@ func Cause(err error) string {
 	if errors.As(err, &said) {
 		return said.Error()
 	}
-	return oneLine(err)
+	return strings.ReplaceAll(oneLine(err), ": %!w(<nil>)", "") // pgx adds that where it has no cause
 }
 
 // oneLine is the text of an error that the driver wrote over several lines, on one.

@@ -1,6 +1,10 @@
 package trouble
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"strings"
+)
 
 // postgres is what to do about an error of a PostgreSQL server, whatever was asked, by SQLSTATE.
 var postgres = map[string]string{
@@ -38,6 +42,14 @@ func PostgreSQL(err error) string {
 	}
 	if Distrusted(err) {
 		return "the server's certificate cannot be trusted; check sslrootcert, sslmode and the host's name"
+	}
+	if connecting := strings.HasPrefix(err.Error(), "failed to connect to"); connecting { // so pgx says
+		switch {
+		case strings.Contains(err.Error(), "received unexpected message"), strings.Contains(err.Error(), "unknown message type"):
+			return "what answers is not PostgreSQL; check the host and the port"
+		case errors.Is(err, context.DeadlineExceeded):
+			return "the server has not answered in time: is it overloaded? Or is this the address of a PostgreSQL server?"
+		}
 	}
 	return Unreachable(err, err.Error() == "conn closed") // pgx says that in a transaction
 }

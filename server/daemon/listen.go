@@ -149,8 +149,11 @@ func serveHTTP(ctx context.Context, s *http.Server, l net.Listener) error {
 	return nil
 }
 
-// close stops listening, answers what was read, and returns.
+// close stops listening, answers what was read, and returns. It may be called without open.
 func (f *front) close() {
+	if f.stop == nil {
+		return
+	}
 	f.stop()
 	f.done.Wait()
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/httpapi"
 )
 
@@ -70,5 +73,37 @@ func TestServeHalfClose(t *testing.T) {
 	}
 	if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("%v, want the end", err)
+	}
+}
+
+// A listener that fails while the server runs ends the server: the error names the listener and its address.
+func TestListenerFails(t *testing.T) {
+	t.Parallel()
+	o := &config.ServerOptions{Connections: 10, Idle: time.Minute}
+	for _, flag := range []string{"resp", "http"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv, err := server.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &front{options: o, server: srv, keys: new(keyring), log: slog.New(slog.DiscardHandler)}
+		at := config.Address{Network: "tcp", At: l.Addr().String()}
+		if err := f.open([]boundListener{{l, flag, at}}); err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		select {
+		case err = <-f.failed:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: a listener that was closed has not failed", flag)
+		}
+		var failed *ListenError
+		if !errors.As(err, &failed) || !failed.Running || !strings.HasPrefix(err.Error(), "--"+flag+" "+at.At+": ") {
+			t.Errorf("%s: %v", flag, err)
+		}
+		f.close()
 	}
 }

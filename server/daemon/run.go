@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -59,16 +60,21 @@ func Run(ctx context.Context, cfg *config.Config, o *Options) error {
 	}
 	s.stores, s.relist = newSharedStores(s.log, s.options.Advise), make(chan struct{}, 1)
 	s.notify, s.late = newNotifier(s.log), make(chan struct{}, 1)
-	bound, err := s.begin(ctx)
+	bound, err := s.listen()
 	if err != nil {
 		return err
 	}
 	s.reloaded.Store(&reloading{at: time.Now()})
 	f := &front{reloaded: &s.reloaded, options: &s.plan.options, server: s.server, keys: &s.keys, log: s.log, version: s.options.Version, supplies: &s.shown, sharded: &s.sharded}
-	if err = f.open(bound); err == nil {
-		err = s.announce(bound)
+	if err := s.start(ctx, f, bound); err != nil {
+		s.server.Stop()
+		f.close()
+		for _, b := range bound {
+			b.Close() // those that the front had not begun to serve
+		}
+		return err
 	}
-	if err == nil {
+	if err = s.announce(bound); err == nil {
 		s.notify.ready(s.status())
 		err = s.serve(ctx, s.options.Reload, f.failed)
 	}
@@ -101,8 +107,8 @@ func (o *service) announce(bound []boundListener) error {
 // warn logs who else can read the keys of public forms.
 func (o *service) warn(text string) { o.log.Warn(text) }
 
-// begin reads the settings, listens, and opens what is served.
-func (o *service) begin(ctx context.Context) (bound []boundListener, err error) {
+// listen reads the settings, listens, and makes the server, whose series are not open yet.
+func (o *service) listen() (bound []boundListener, err error) {
 	if o.plan, err = makePlan(o.cfg, &o.options); err != nil {
 		return nil, err
 	}
@@ -118,43 +124,82 @@ func (o *service) begin(ctx context.Context) (bound []boundListener, err error) 
 	if o.formKeys, err = o.formKeys.with(o.plan); err != nil {
 		return nil, err
 	}
-	if bound, err = bind(&o.plan.options); err != nil {
+	o.shown.Store(&supplies{})
+	o.sharded.Store(&o.plan.sharded)
+	options, series, err := o.plan.starting(o.log)
+	if err != nil {
 		return nil, err
 	}
-	// After the listeners: where they cannot be had, no store is made.
-	if err := o.addCounters(ctx, o.plan); err != nil {
-		for _, b := range bound {
-			b.Close()
-		}
+	if o.server, err = server.New(options, series...); err != nil {
 		return nil, err
+	}
+	return bind(&o.plan.options)
+}
+
+// startPatience is how long a client that connects waits for a start. After that the server answers
+// while it starts: that it is alive, and not ready.
+const startPatience = 500 * time.Millisecond
+
+// start opens what is served, and answers the listeners. On an error nothing is open.
+func (o *service) start(ctx context.Context, f *front, bound []boundListener) error {
+	begun := make(chan error, 1)
+	life, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { begun <- o.begin(life) }()
+	select {
+	case err := <-begun:
+		if err != nil {
+			return err
+		}
+		if err = f.open(bound); err != nil {
+			closeAll(o.supplies.without(nil), o.log)
+		}
+		return err
+	case <-time.After(startPatience):
+	}
+	o.log.Info("the start takes long; meanwhile the server answers that it is not ready")
+	err := f.open(bound)
+	if err != nil {
+		stop()
+	}
+	if failed := <-begun; failed != nil {
+		return cmp.Or(err, failed)
+	}
+	if err != nil {
+		closeAll(o.supplies.without(nil), o.log)
+	}
+	return err
+}
+
+// begin opens what is served. The listeners are bound before, so that no store is made where they
+// cannot be had.
+func (o *service) begin(ctx context.Context) (err error) {
+	if err := o.addCounters(ctx, o.plan); err != nil {
+		return err
 	}
 	now, fresh := supplies{}.enough(o.plan, o.log, bySignal.mended)
 	o.supplies = now
 	o.shown.Store(&now)
-	o.sharded.Store(&o.plan.sharded)
 	defer func() {
 		if err != nil {
-			for _, b := range bound {
-				b.Close()
-			}
 			closeAll(fresh, o.log)
 		}
 	}()
 	if err := o.plan.flakesAgree(ctx, o.stores); err != nil {
-		return nil, err
+		return err
 	}
 	if err := beginAll(ctx, fresh, func(s *supply) error { return s.begin(ctx, o.stores, o.openedLate) }); err != nil {
-		return nil, err
+		return err
 	}
 	options, series, err := o.plan.serverOptions(now, o.log, o.warn) // pools that are open have told their layouts
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if o.server, err = server.New(options, series...); err == nil {
+	if err = o.server.Replace(options, series...); err == nil {
 		o.tellLost(nil)
 	}
 	o.stores.started()
-	return bound, err
+	return err
 }
 
 // openedLate has the server learn the layout of a pool that could not be read before.

@@ -129,6 +129,14 @@ func (p *plan) serverOptions(all supplies, log *slog.Logger, warn func(string)) 
 	return o, series, nil
 }
 
+// starting are the options and series of a server that starts: none of them gives anything.
+func (p *plan) starting(log *slog.Logger) (*server.Options, []*server.Series, error) {
+	unopened := *p
+	unopened.unlisted = errOpening // it is not known yet which other names are counters
+	all, _ := supplies{}.enough(&unopened, log, nil)
+	return unopened.serverOptions(all, log, nil)
+}
+
 // serve returns the series of a name that draws from a supply.
 func (d *outlet) serve(name string, s *supply, warn func(string)) (*server.Series, error) {
 	o := &server.SeriesOptions{Source: s.source, Explain: d.judge}

@@ -48,7 +48,7 @@ func (e *notOpenError) Error() string {
 }
 func (e *notOpenError) Unwrap() error { return e.err }
 
-var errOpening = errors.New("its store was not heard yet")
+var errOpening = errors.New("its store has not answered yet")
 
 // newSupply returns a supply that is not open.
 func newSupply(d *outlet, log *slog.Logger) *supply {

@@ -43,7 +43,7 @@ var causes = []cause{
 	{nil, "transport: Error while dialing", false, "etcd cannot be reached; is it running, and are these its addresses?"},
 	{nil, errAgain.Error(), false, "the first answer was none; whether it was written is not known"},
 	{nil, "grpc: the client connection is closing", false, "the client is closed"},
-	{nil, noGreeting, false, "the connection ended before etcd had greeted; is it running, and does it want TLS?"},
+	{nil, noGreeting, false, "what listens there did not greet as etcd does: is this the address of another service? Or does etcd want TLS, or just start?"},
 }
 
 // Errors of the way to etcd that may last until somebody changes an address or a certificate.
@@ -87,7 +87,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	}
 	// A member, or the client, may know the deadline, and give up before it.
 	if errors.Is(err, context.DeadlineExceeded) || !known && strings.Contains(status.Convert(err).Message(), context.DeadlineExceeded.Error()) {
-		text = "etcd has not answered in time"
+		text = "etcd has not answered in time: is it overloaded? Or is this the address of another service?"
 	}
 	e := &advice.Error{Where: "etcd: " + s.name, Advice: text, Err: err}
 	e.Away = status.Code(err) == codes.Unavailable && c.text != handshakeFailed && c.text != noGreeting

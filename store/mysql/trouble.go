@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"errors"
 
 	"github.com/go-sql-driver/mysql"
@@ -107,6 +108,12 @@ func advice(err error) string {
 		return "the server's certificate cannot be trusted; check the certificate authority, the TLS settings and the host's name"
 	case errors.Is(err, mysql.ErrNoTLS):
 		return "the server offers no TLS; switch it on there, or leave it out here"
+	}
+	switch {
+	case errors.Is(err, mysql.ErrMalformPkt), errors.Is(err, mysql.ErrPktSync), errors.Is(err, mysql.ErrPktSyncMul):
+		return "what answers is not MySQL; check the host and the port"
+	case errors.Is(err, context.DeadlineExceeded): // a server that begins to talk only when it is asked is silent
+		return "the server has not answered in time: is it overloaded? Or is this the address of a MySQL server?"
 	}
 	return trouble.Unreachable(err, errors.Is(err, mysql.ErrInvalidConn))
 }

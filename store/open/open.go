@@ -25,6 +25,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -163,6 +164,7 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 	if err != nil {
 		return nil, bad("%s", err)
 	}
+	servers := cmp.Or(strings.Join(a.hosts, ","), a.options[k.socket])
 	open, err := k.parse(a)
 	if err != nil {
 		return nil, bad("%s", a.scrub(err))
@@ -172,7 +174,14 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 		if err != nil {
 			return nil, bad("%s", a.scrub(err))
 		}
-		s.Store = &bounded{s.Store}
+		b := &bounded{s.Store, servers}
+		if init := s.init; init != nil {
+			s.init = func(ctx context.Context) (bool, error) {
+				made, err := init(ctx)
+				return made, b.locate(err)
+			}
+		}
+		s.Store = b
 		if assumed != nil {
 			s.Store = &vouched{s.Store, *assumed}
 		}

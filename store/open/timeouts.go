@@ -2,6 +2,7 @@ package open
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/firn-id/firn/store"
@@ -26,8 +27,20 @@ const idle = 2 * time.Minute
 // lease is one small write every few seconds.
 const connections = 4
 
-// A bounded store answers within a time, whatever its client does.
-type bounded struct{ store.Store }
+// A bounded store answers within a time, whatever its client does. Its errors name its servers.
+type bounded struct {
+	store.Store
+	servers string // without secrets
+}
+
+// locate has an error of the adapter name the servers.
+func (b *bounded) locate(err error) error {
+	var at interface{ Locate(servers string) }
+	if errors.As(err, &at) {
+		at.Locate(b.servers)
+	}
+	return err
+}
 
 func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
@@ -39,13 +52,15 @@ func patient(ctx context.Context, d time.Duration) (context.Context, context.Can
 func (b *bounded) Get(ctx context.Context, key string) (store.Record, error) {
 	ctx, cancel := patient(ctx, patience)
 	defer cancel()
-	return b.Store.Get(ctx, key)
+	r, err := b.Store.Get(ctx, key)
+	return r, b.locate(err)
 }
 
 func (b *bounded) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
 	ctx, cancel := patient(ctx, patience)
 	defer cancel()
-	return b.Store.Put(ctx, key, value, cond)
+	r, err := b.Store.Put(ctx, key, value, cond)
+	return r, b.locate(err)
 }
 
 // List may take longer than other calls, because a list may be long. A read of one record goes
@@ -58,11 +73,13 @@ func (b *bounded) List(ctx context.Context, prefix string) ([]store.Record, erro
 	}
 	ctx, cancel := patient(ctx, listPatience)
 	defer cancel()
-	return b.Store.List(ctx, prefix)
+	all, err := b.Store.List(ctx, prefix)
+	return all, b.locate(err)
 }
 
 func (b *bounded) Durability(ctx context.Context) (store.Durability, error) {
 	ctx, cancel := patient(ctx, patience)
 	defer cancel()
-	return b.Store.Durability(ctx)
+	d, err := b.Store.Durability(ctx)
+	return d, b.locate(err)
 }

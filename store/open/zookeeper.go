@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -165,7 +166,11 @@ func (d *zkDialer) dial(network, name string, timeout time.Duration) (net.Conn, 
 	if d.failed = err; err != nil {
 		return nil, err
 	}
-	d.last = impatient{conn, d.silence}
+	d.last = &zkConn{Conn: conn, silence: d.silence, stranger: func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.failed = errNotZooKeeper
+	}}
 	return d.last, nil
 }
 
@@ -218,13 +223,35 @@ func (d *zkDialer) close() {
 	}
 }
 
-// An impatient connection waits for a read no longer than silence.
-type impatient struct {
+// errNotZooKeeper says that another service listens at the address.
+var errNotZooKeeper = errors.New("what answers is not ZooKeeper; check the host and the port")
+
+// mostGreeting is how long the first answer of a server may be. ZooKeeper's has about 40 bytes.
+const mostGreeting = 1 << 16
+
+// A zkConn is a connection to a server. It waits for a read no longer than silence. The client makes room
+// for as many bytes as an answer says that it has, which is a gigabyte where HTTP answers: a server whose first
+// answer is that long is none of ZooKeeper, and stranger is called.
+type zkConn struct {
 	net.Conn
-	silence time.Duration
+	silence  time.Duration
+	stranger func()
+	length   []byte // the first four bytes
 }
 
-func (c impatient) SetReadDeadline(t time.Time) error {
+func (c *zkConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if missing := 4 - len(c.length); missing > 0 {
+		c.length = append(c.length, p[:min(n, missing)]...)
+		if len(c.length) == 4 && binary.BigEndian.Uint32(c.length) > mostGreeting {
+			c.stranger()
+			return 0, errNotZooKeeper
+		}
+	}
+	return n, err
+}
+
+func (c *zkConn) SetReadDeadline(t time.Time) error {
 	if most := time.Now().Add(c.silence); t.After(most) {
 		t = most
 	}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -97,10 +98,14 @@ func (s *Store) explain(err error) error {
 			text = "the client is closed"
 		case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 			text = "the server has not answered in time"
+		case errors.As(err, new(tls.RecordHeaderError)):
+			text = "what answers does not speak TLS; check the host and the port, or leave TLS out if this Redis has none"
 		case strings.Contains(err.Error(), "tls:"), strings.Contains(err.Error(), "x509:"):
 			text = "the server's certificate is not accepted"
 		case errors.Is(err, io.EOF):
-			text = "the server has closed the connection; if it wants TLS, the client must speak it"
+			text = "the server has closed the connection: is this the address of a Redis server? If it wants TLS, the client must speak it"
+		case strings.HasPrefix(err.Error(), "redis: can't parse"), strings.HasPrefix(err.Error(), "redis: invalid reply"):
+			text = "what answers is not Redis; check the host and the port"
 		}
 	}
 	return &advice.Error{Where: "redis: key " + s.key, Advice: text, Err: err, Away: away}

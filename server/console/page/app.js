@@ -121,9 +121,9 @@ const forget = element('button', '', 'Forget the token');
 forget.type = 'button';
 forget.addEventListener('click', () => { token = ''; tick(); });
 
-// least is how long the first source to end goes on without its store.
+// least is how long the first source to end goes on without its store. What is used up has nothing to end.
 function least(now) {
-  const all = now.sources.map(cards.left).filter((s) => s !== null);
+  const all = now.sources.filter((s) => !cards.usedUp(s)).map(cards.inHand).filter((s) => s !== null);
   return all.length > 0 ? Math.min(...all) : null;
 }
 

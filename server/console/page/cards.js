@@ -8,6 +8,10 @@ const $ = (id) => document.getElementById(id);
 // left is for how many seconds a source goes on without its store; null where that is not known.
 export const left = (s) => s.state.left_seconds ?? null;
 
+// inHand is for how many seconds a source goes on if its store goes away now; null where that is not
+// known. What has nothing in hand, as most documents and what is not open yet, ends at once.
+export const inHand = (s) => left(s) ?? (s.state.counter?.reserved > 0 || (s.ready && s.state.kind === 'flake') ? null : 0);
+
 // usedUp reports whether a source has given all there was. It is ready: no other server
 // could do better.
 export const usedUp = (s) => s.state.exhausted && !s.state.counter?.reserved;

@@ -38,6 +38,18 @@ func (e *Error) SaysWhatToDo() bool { return strings.Contains(e.Advice, ";") }
 // Unreachable reports whether the server cannot be reached, or does not serve for now.
 func (e *Error) Unreachable() bool { return e.Away }
 
+// Locate has the error name the servers that were asked, unless it names them. It is called before
+// anybody else has the error.
+func (e *Error) Locate(servers string) {
+	if strings.Contains(e.Where, servers) {
+		return
+	}
+	pkg, rest, more := strings.Cut(e.Where, ": ")
+	if e.Where = pkg + ": " + servers; more {
+		e.Where += ": " + rest
+	}
+}
+
 // Is reports that a user who lacks a right is denied.
 func (e *Error) Is(target error) bool { return e.Denied && target == store.ErrDenied }
 
