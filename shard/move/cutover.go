@@ -201,7 +201,10 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counti
 	if string(results[2].Rows[0][0]) != "t" {
 		return to.fault(errors.New("the mark was there, and is not"))
 	}
-	return m.count(ctx, c, Moved{Shard: p.shard, Pause: time.Since(begun)})
+	took := time.Since(begun)
+	err = m.count(ctx, c, Moved{Shard: p.shard, Pause: took})
+	to.notePause(ctx, took)
+	return err
 }
 
 // holdOff begins a transaction in which autovacuum has given way. The transaction stays open while the other server does
