@@ -86,9 +86,9 @@ func TestAutovacuumStuck(t *testing.T) {
 	mustMove(t, m.Move, 0)
 }
 
-// slowlyVacuumed makes a table on which an autovacuum takes long.
+// slowlyVacuumed makes a table on which an autovacuum takes long. It begins with the first row that is changed.
 const slowlyVacuumed = `CREATE TABLE insta0.users (id bigint PRIMARY KEY, v text) WITH (autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
-		autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 1000000000);
+		autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_threshold = 1000000000);
 	INSERT INTO insta0.users SELECT n, repeat('x', 500) FROM generate_series(1, 20000) AS n`
 
 // vacuumed has an autovacuum begin on that table.
