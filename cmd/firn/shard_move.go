@@ -65,7 +65,7 @@ that the servers reach each other as this host reaches them, or as --address say
 	o.addFlags(cmd)
 	o.addFrom(cmd, "move all shards that this server serves")
 	cmd.Flags().StringVar(&o.to, "to", "", "the server that they are to be on")
-	cmd.Flags().Var((*byteSize)(&o.options.MaxWAL), "max-wal", "stop where the server that has the shards keeps more WAL than this for the copy, such as 10GB (no limit)")
+	o.addMaxWAL(cmd)
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	return cmd
 }
@@ -87,6 +87,10 @@ func (o *shardsMove) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.options.Stall, "stall", 2*time.Minute, "how long a copy may make no progress before the move stops")
 	flags.StringSliceVar(&o.options.Consumers, "consumers-know", nil, "a `PUBLICATION` with tables of the shards whose consumers know of the move, and read from the other server too")
 	o.addReach(cmd)
+}
+
+func (o *shardsMove) addMaxWAL(cmd *cobra.Command) {
+	cmd.Flags().Var((*byteSize)(&o.options.MaxWAL), "max-wal", "stop where the server that has the shards keeps more WAL than this for the copy, such as 10GB (no limit)")
 }
 
 func (o *shardsMove) addReach(cmd *cobra.Command) {

@@ -181,6 +181,8 @@ func moveFailure(err error) *ui.Failure {
 			Hint("to continue it, if no other process does: firn shard move %d --to %s; to abort it instead: firn shard abort %[1]d", other.Shard, other.Target)
 	case errors.As(err, &under):
 		return f.Hint("to see what ends it: firn shard status")
+	case autovacuumDo(err) != "":
+		return f.Hint("%s", autovacuumDo(err)).Hint("or wait until it has ended: --lock-wait 10m")
 	case errors.As(err, &held):
 		return f.Hint("end them, or give them more time: --lock-wait 10m")
 	case ofCopy(err):
@@ -201,6 +203,19 @@ func moveFailure(err error) *ui.Failure {
 		return f.Hint("apt-get install postgresql-client, in that version")
 	}
 	return f
+}
+
+// autovacuumDo is what to do about an autovacuum that is in the way of a move, or "" where none is.
+func autovacuumDo(err error) string {
+	var held *move.HoldersError
+	var busy *move.BusyError
+	switch {
+	case errors.As(err, &held):
+		return held.Do
+	case errors.As(err, &busy):
+		return busy.Do
+	}
+	return ""
 }
 
 // ofCopy reports whether a server has refused because it is a copy: to go on, or to give up, helps

@@ -30,6 +30,11 @@ shows what each server has and would have, then it moves, and drops the old copi
 The load is the size of tables and indexes, or with --by rate the rows that are written,
 which it counts for --sample. Within 5 percent of the mean a server is left as it is.
 
+Before it begins it says how long the copies, the WAL that servers keep and the pauses are expected to be.
+With --max-wal a move stops where the server that has its shards keeps more WAL than that
+for it, and no other move begins; PostgreSQL continues the copy, until firn shard pause
+stops it or firn shard abort drops it.
+
 --drain empties a server, after which firn shard remove-server takes it out of the
 cluster.
 
@@ -48,6 +53,7 @@ with firn shard revert. firn shard move says what a move needs.`,
 	}
 	addServers(cmd)
 	o.addFlags(cmd)
+	o.addMaxWAL(cmd)
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&o.By), "by", "size", "what is to be even: size or rate")
 	flags.DurationVar(&o.Sample, "sample", 10*time.Second, "how long rows that are written are counted, with --by rate")
@@ -100,8 +106,8 @@ func (o *shardsRebalance) even(ctx context.Context, cmd *cobra.Command, servers 
 	if err != nil {
 		return err
 	}
-	if err := printPlanned(cmd.OutOrStdout(), p, ui.IsTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil || len(p.Moves) == 0 {
-		return err
+	if len(p.Moves) == 0 {
+		return printPlanned(cmd.OutOrStdout(), p, ui.IsTerminal(cmd.OutOrStdout()), wantsJSON(cmd))
 	}
 	return o.carry(ctx, cmd, servers, p)
 }
@@ -162,9 +168,12 @@ func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 	}
 }
 
-// carry does what is planned, or with --dry-run says what speaks against it.
+// carry prints what is planned and does it, or with --dry-run says what speaks against it.
 func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers []topology.Server, p *rebalance.Plan) error {
 	obstacles, notes, err := p.Check(ctx, servers, &o.Options)
+	if err := printPlanned(cmd.OutOrStdout(), p, ui.IsTerminal(cmd.OutOrStdout()), wantsJSON(cmd)); err != nil {
+		return err
+	}
 	if err != nil {
 		return moveFailure(err)
 	}
@@ -224,6 +233,9 @@ func reportMoved(ctx context.Context, cmd *cobra.Command, began time.Time, moved
 	if err := cmp.Or(err, ctx.Err()); err != nil {
 		if lacksRight(err) {
 			return moveFailure(err)
+		}
+		if ofPause(err) {
+			return moveFailure(err).Hint("after that the same command continues the rebalance")
 		}
 		return moveFailure(err).Hint("the same command again goes on where it was; to see moves that are under way: firn shard status")
 	}

@@ -56,6 +56,8 @@ type rebalanceLine struct {
 	Servers []balanceLine   `json:"servers"`
 	Moves   []balanceMoving `json:"moves"`
 	Bytes   int64           `json:"bytes"` // to copy
+
+	Estimate *rebalanceEstimate `json:"estimate,omitempty"` // none where nothing was measured
 }
 
 type balanceMoving struct {
@@ -81,6 +83,7 @@ func planLine(p *rebalance.Plan) rebalanceLine {
 	for _, name := range p.Servers {
 		l.Servers = append(l.Servers, balanceLine{name, shards[name], shards[name] + change[name], before[name], after[name]})
 	}
+	l.Estimate = newRebalanceEstimate(p.Estimate())
 	return l
 }
 
@@ -121,6 +124,8 @@ func printPlanned(out io.Writer, p *rebalance.Plan, terminal, asJSON bool) error
 		_, err := fmt.Fprintln(out, "\nnothing is to be moved")
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n%s to move, %s to copy\n\n", phrase.Plural(len(p.Moves), "shard"), phrase.Bytes(l.Bytes))
-	return err
+	if _, err := fmt.Fprintf(out, "\n%s to move, %s to copy\n", phrase.Plural(len(p.Moves), "shard"), phrase.Bytes(l.Bytes)); err != nil {
+		return err
+	}
+	return printRebalanceEstimate(out, p.Estimate())
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // PostgresUpgraded stops a server and starts another one, which pg_upgrade makes of its data. The version of the new one is
-// the second one that FIRN_TEST_POSTGRES names, or that of this machine, which pg_upgrade takes for a newer one too.
-func PostgresUpgraded(tb testing.TB, from *Server) *Server {
+// the second one that FIRN_TEST_POSTGRES names, or that of this machine, which pg_upgrade takes for a newer one too. It has
+// the settings as those of Postgres, also while pg_upgrade runs.
+func PostgresUpgraded(tb testing.TB, from *Server, settings ...string) *Server {
 	tb.Helper()
 	_, major := asked()
 	old, p := from.plan.programs, postgresOf(tb, major)
@@ -27,13 +28,17 @@ func PostgresUpgraded(tb testing.TB, from *Server) *Server {
 		if err := s.run(initdb...); err != nil {
 			return err
 		}
-		return s.run(p.argv("pg_upgrade", "-U", "t", "-s", s.home, "-d", filepath.Join(from.home, "data"), "-D", filepath.Join(s.home, "data"),
-			"-b", oldBin, "-B", bin)...)
+		upgrade := p.argv("pg_upgrade", "-U", "t", "-N", "-s", s.home, "-d", filepath.Join(from.home, "data"), "-D", filepath.Join(s.home, "data"),
+			"-b", oldBin, "-B", bin)
+		for _, set := range settings {
+			upgrade = append(upgrade, "-o", "-c "+set, "-O", "-c "+set)
+		}
+		return s.runFor(5*startTime, upgrade...) // it starts each server several times
 	}
 	return launch(tb, postgresKind, plan{
 		ports:    1,
 		prepare:  prepare,
-		command:  func(s *Server) []string { return p.command(s, nil) },
+		command:  func(s *Server) []string { return p.command(s, settings) },
 		url:      postgresURL,
 		ready:    postgresReady,
 		programs: p,

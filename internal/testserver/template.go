@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A template is a data directory as a server's own tool makes it. Making one
@@ -77,7 +78,10 @@ func (t template) make(s *Server, data string) error {
 }
 
 // run runs a tool of the server's to its end, as the server's account.
-func (s *Server) run(argv ...string) error {
+func (s *Server) run(argv ...string) error { return s.runFor(startTime, argv...) }
+
+// runFor is run for a tool that may take so long.
+func (s *Server) runFor(most time.Duration, argv ...string) error {
 	out, err := os.Create(filepath.Join(s.dir, "tool.log"))
 	if err != nil {
 		return err
@@ -87,7 +91,7 @@ func (s *Server) run(argv ...string) error {
 	if err != nil {
 		return err
 	}
-	if !p.wait(startTime) {
+	if !p.wait(most) {
 		p.kill()
 		err = errors.New("takes too long")
 	} else if !p.succeeded() {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -65,7 +66,8 @@ func Handler(servers []topology.Server) http.Handler {
 type seen struct {
 	servers []*check.Server
 	moves   []move.Move
-	err     error // of a server that has not said which moves there are
+	pauses  map[string]move.Pauses // by server
+	err     error                  // of a server that has not said which moves there are
 	at      time.Time
 }
 
@@ -73,13 +75,11 @@ func look(ctx context.Context, servers []topology.Server) *seen {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	s := &seen{}
-	done := make(chan struct{})
-	go func() {
-		s.moves, s.err = move.Moves(ctx, servers)
-		close(done)
-	}()
+	var all sync.WaitGroup
+	all.Go(func() { s.moves, s.err = move.Moves(ctx, servers) })
+	all.Go(func() { s.pauses = move.AllPauses(ctx, servers) })
 	s.servers = check.Look(ctx, servers)
-	<-done
+	all.Wait()
 	s.at = time.Now()
 	return s
 }
@@ -101,6 +101,9 @@ var (
 	clockDesc  = desc("server_clock_ahead_seconds", "How far the server's clock is ahead of this host's.", "server")
 	badDesc    = desc("findings", "What is wrong with the cluster as a whole, by level, as firn shard status says.", "level")
 	knownDesc  = desc("moves_known", "1 where all servers have said which moves there are.")
+
+	pauseDesc = desc("cutover_pause_seconds", "For how long shards that came to a server took no writes while they changed over.", "server")
+	lastDesc  = desc("cutover_pause_last_seconds", "The same of the last shard that came to a server.", "server")
 
 	moveLabels = []string{"move", "from", "to"}
 	movingDesc = desc("move_shards", "Shards of a move that is not finished, by how far the move is.", append(slices.Clone(moveLabels), "phase")...)
@@ -125,6 +128,13 @@ func (s *seen) Collect(ch chan<- prometheus.Metric) {
 		if one.Err == nil {
 			views[one.Name] = one.View
 			sendServer(send, one)
+		}
+	}
+	for _, server := range slices.Sorted(maps.Keys(s.pauses)) {
+		p := s.pauses[server]
+		ch <- prometheus.MustNewConstSummary(pauseDesc, p.Cutovers, p.Seconds, nil, server)
+		if p.Cutovers > 0 {
+			send(lastDesc, p.Last, server)
 		}
 	}
 	levels := map[check.Level]int{check.Bad: 0, check.Warn: 0}

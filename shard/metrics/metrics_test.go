@@ -29,7 +29,8 @@ func example() *seen {
 			{Batch: "aaaaaaaaaaaa", Source: "a", Target: "b", Shards: []int64{1, 2}, Began: now.Add(-time.Minute), Phase: move.Ready, Unapplied: 7, WAL: map[string]int64{"a": 9}, Idle: true},
 			{Batch: "bbbbbbbbbbbb", Source: "b", Target: "a", Shards: []int64{3}, Began: now, Phase: move.Unknown, Unapplied: -1, Problem: "b does not answer"},
 		},
-		err: os.ErrDeadlineExceeded,
+		pauses: map[string]move.Pauses{"a": {Cutovers: 3, Seconds: 0.25, Last: 0.125}, "c": {}},
+		err:    os.ErrDeadlineExceeded,
 	}
 }
 
@@ -46,13 +47,15 @@ func TestMetrics(t *testing.T) {
 		`firn_shard_move_shards{from="a",move="aaaaaaaaaaaa",phase="following",to="b"} 2`, `firn_shard_move_age_seconds{from="a",move="aaaaaaaaaaaa",to="b"} 60`,
 		`firn_shard_move_idle{from="a",move="aaaaaaaaaaaa",to="b"} 1`, `firn_shard_move_idle{from="b",move="bbbbbbbbbbbb",to="a"} 0`,
 		`firn_shard_move_problem{from="b",move="bbbbbbbbbbbb",to="a"} 1`, `firn_shard_move_lag_bytes{from="a",move="aaaaaaaaaaaa",to="b"} 7`,
+		`firn_shard_cutover_pause_seconds_sum{server="a"} 0.25`, `firn_shard_cutover_pause_seconds_count{server="a"} 3`, `firn_shard_cutover_pause_last_seconds{server="a"} 0.125`,
+		`firn_shard_cutover_pause_seconds_count{server="c"} 0`,
 		`firn_shard_move_wal_bytes{from="a",move="aaaaaaaaaaaa",server="a",to="b"} 9`,
 	} {
 		if !strings.Contains(b.String(), want+"\n") {
 			t.Errorf("no %s in\n%s", want, &b)
 		}
 	}
-	if strings.Contains(b.String(), `server_size_bytes{server="b"}`) || strings.Contains(b.String(), `move_lag_bytes{from="b"`) {
+	if strings.Contains(b.String(), `server_size_bytes{server="b"}`) || strings.Contains(b.String(), `move_lag_bytes{from="b"`) || strings.Contains(b.String(), `last_seconds{server="c"}`) {
 		t.Errorf("%s", &b)
 	}
 }

@@ -3,6 +3,7 @@ package move
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -98,9 +99,15 @@ func (m *Mover) guardSome(ctx context.Context, p pairOf) (done bool, err error) 
 		if waited := time.Since(begun); waited > m.options.LockWait {
 			found, err := holders(ctx, m.source.conn, a.schema, lockTime)
 			if err != nil || len(found) == 0 {
-				return false, gaveUp(&BusyError{p.shard, 0, "a table was in use at each try"}, waited)
+				return false, gaveUp(&BusyError{Shard: p.shard, Why: "a table was in use at each try"}, waited)
 			}
-			return false, &HoldersError{p.shard, waited, found}
+			e := &HoldersError{Shard: p.shard, Waited: waited, Holders: found}
+			if slices.ContainsFunc(found, func(h Holder) bool { return h.Autovacuum }) {
+				if e.Do, err = m.source.hurryAutovacuum(ctx); err != nil {
+					return false, err
+				}
+			}
+			return false, e
 		}
 		if err := pause(ctx, wait); err != nil {
 			return false, err

@@ -48,7 +48,7 @@ func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
 			case "55P03", "40P01": // a lock, or a deadlock: somebody was faster
 				reason, err = m.inUse(ctx, g, p)
 			case "57014":
-				reason, err = &BusyError{p.shard, 0, fmt.Sprintf("to lock %d tables and sequences took longer than %s at each try", l.objects, from.try+l.locking())}, nil
+				reason, err = m.tooSlow(ctx, g, p, fmt.Sprintf("to lock %d tables and sequences took longer than %s at each try", l.objects, from.try+l.locking()))
 			}
 		}
 		if err != nil || reason == nil {
@@ -81,10 +81,35 @@ func (m *Mover) inUse(ctx context.Context, g goal, p pairOf) (reason, err error)
 			return nil, e.fault(err)
 		}
 		if len(found) > 0 {
-			return &BusyError{p.shard, 0, fmt.Sprintf("a table was in use at each try, on %s by %s", e.Name, found[0])}, nil
+			b := &BusyError{Shard: p.shard, Why: fmt.Sprintf("a table was in use at each try, on %s by %s", e.Name, found[0])}
+			if found[0].Autovacuum {
+				b.Do, err = e.hurryAutovacuum(ctx)
+			}
+			return b, err
 		}
 	}
-	return &BusyError{p.shard, 0, "a table was in use at each try"}, nil
+	return &BusyError{Shard: p.shard, Why: "a table was in use at each try"}, nil
+}
+
+// tooSlow says why locks were not there in time: an autovacuum that does not give way, or else what is said.
+func (m *Mover) tooSlow(ctx context.Context, g goal, p pairOf, why string) (reason, err error) {
+	from, to := m.ends(g)
+	a, _ := p.sides(g)
+	for _, e := range []*end{from, to} {
+		found, err := holders(ctx, e.conn, a.schema, lockTime)
+		if err != nil {
+			return nil, e.fault(err)
+		}
+		for _, h := range found {
+			if !h.Autovacuum {
+				continue
+			}
+			b := &BusyError{Shard: p.shard, Why: fmt.Sprintf("an autovacuum did not give way in %s, on %s %s", cleanTime, e.Name, h)}
+			b.Do, err = e.hurryAutovacuum(ctx)
+			return b, err
+		}
+	}
+	return &BusyError{Shard: p.shard, Why: why}, nil
 }
 
 // A BusyError says that no moment came in which a shard could change over.
@@ -92,6 +117,7 @@ type BusyError struct {
 	Shard  int64
 	Waited time.Duration
 	Why    string
+	Do     string // what to do about it; empty: try again later
 }
 
 func (e *BusyError) Error() string {
@@ -117,7 +143,7 @@ func (m *Mover) quiet(ctx context.Context, g goal, p pairOf) (reason, err error)
 		return nil, err
 	}
 	if late > m.options.Lag {
-		return &BusyError{p.shard, 0, fmt.Sprintf("the copy is behind by more than %s", m.options.Lag)}, nil
+		return &BusyError{Shard: p.shard, Why: fmt.Sprintf("the copy is behind by more than %s", m.options.Lag)}, nil
 	}
 	for _, e := range []*end{from, to} {
 		found, err := holders(ctx, e.conn, a.schema, lockTime)
@@ -175,12 +201,16 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counti
 	if string(results[2].Rows[0][0]) != "t" {
 		return to.fault(errors.New("the mark was there, and is not"))
 	}
-	return m.count(ctx, c, Moved{Shard: p.shard, Pause: time.Since(begun)})
+	took := time.Since(begun)
+	err = m.count(ctx, c, Moved{Shard: p.shard, Pause: took})
+	to.notePause(ctx, took)
+	return err
 }
 
-// holdOff begins a transaction in which autovacuum has given way.
+// holdOff begins a transaction in which autovacuum has given way. The transaction stays open while the other server does
+// the same, and keeps no program waiting meanwhile.
 func (e *end) holdOff(ctx context.Context, n int64) error {
-	_, err := e.conn.Exec(ctx, "BEGIN; "+holdOff(n))
+	_, err := e.conn.Exec(ctx, fmt.Sprintf("BEGIN; SET LOCAL idle_in_transaction_session_timeout = %d; ", (cleanTime+idleTime).Milliseconds())+holdOff(n))
 	if err != nil {
 		e.rollback(ctx)
 	}

@@ -55,11 +55,25 @@ func (p *Plan) CopyTime() (least, most time.Duration) {
 	return least, SlowerWrites*least + time.Duration(tables)*tableTime
 }
 
-// WALKept returns how much WAL the source keeps until the copy is complete, in bytes: at the rate at which the source
-// writes now, for the longer time of [Plan.CopyTime].
-func (p *Plan) WALKept() int64 {
-	_, most := p.CopyTime()
-	return int64(p.WALRate * most.Seconds())
+// Parts returns the plan of each move that [Split] makes of the shards: each has up to 32 of them.
+func (p *Plan) Parts() []*Plan {
+	var parts []*Plan
+	for some := range slices.Chunk(p.Shards, together) {
+		part := *p
+		part.Shards = some
+		parts = append(parts, &part)
+	}
+	return parts
+}
+
+// WALKept returns how much WAL the source keeps at most, in bytes: at the rate at which the source writes now, for the longer
+// time of [Plan.CopyTime]. The source keeps it for one of [Plan.Parts] at a time.
+func (p *Plan) WALKept() (most int64) {
+	for _, part := range p.Parts() {
+		_, slow := part.CopyTime()
+		most = max(most, int64(p.WALRate*slow.Seconds()))
+	}
+	return most
 }
 
 // measure takes the rate at which the source writes, and estimates the pause and the copy, of a move that can begin.

@@ -47,6 +47,7 @@ type HoldersError struct {
 	Shard   int64 // -1: they keep a slot from being made
 	Waited  time.Duration
 	Holders []Holder
+	Do      string // what to do about an autovacuum among them; empty: end them, or wait longer
 }
 
 func (e *HoldersError) Error() string {

@@ -1,8 +1,11 @@
 package move
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,21 +45,70 @@ func TestHosted(t *testing.T) {
 // also to a role that may not set deadlock_timeout.
 func TestHostedAutovacuum(t *testing.T) {
 	t.Parallel()
-	a, b := hostedPair(t, 1, "autovacuum_naptime=1s")
-	a.must(t, `CREATE TABLE insta0.users (id bigint PRIMARY KEY, v text) WITH (autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
-			autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0, autovacuum_analyze_threshold = 1000000000);
-		INSERT INTO insta0.users SELECT n, repeat('x', 500) FROM generate_series(1, 20000) AS n`)
-	vacuumed := func(s *site) {
-		t.Helper()
-		s.must(t, "UPDATE insta0.users SET v = v || 'y'")
-		s.eventually(t, "SELECT count(*)::text FROM pg_locks WHERE relation = 'insta0.users'::regclass AND mode = 'ShareUpdateExclusiveLock' AND granted", "1")
+	besideAutovacuum(t, "1s")
+}
+
+// TestAutovacuumSlow: the same where autovacuum gives way only after a time that is longer than
+// a mover otherwise keeps a transaction open without a word.
+func TestAutovacuumSlow(t *testing.T) {
+	t.Parallel()
+	besideAutovacuum(t, "6s")
+}
+
+// TestAutovacuumStuck: where autovacuum does not give way in time, the plan says so, and the move says which server's
+// autovacuum it is, and what to do. That done, the move continues.
+func TestAutovacuumStuck(t *testing.T) {
+	t.Parallel()
+	a, b := hostedPair(t, 1, "autovacuum_naptime=1s", "deadlock_timeout=100s")
+	a.must(t, slowlyVacuumed)
+	p, err := NewPlan(t.Context(), a.Server, b.Server, []int64{0}, false, nil)
+	if err != nil || len(p.Notes) != 2 || !strings.Contains(p.Notes[0].String(), "deadlock_timeout = 1m40s, which the role hosted may not shorten, and a cutover waits no longer than 30s") {
+		t.Fatalf("%+v, %v", p, err)
 	}
-	o := &Options{Lag: 2 * time.Second, LockWait: 20 * time.Second, Progress: func(p Progress) { t.Log(p) }}
+	// It begins when the tables have their triggers, for which it would be in the way too.
+	begin := sync.OnceFunc(func() { vacuumed(t, a) })
+	m := New(a.Server, b.Server, &Options{Lag: 2 * time.Second, LockWait: 20 * time.Second, Progress: func(p Progress) {
+		if p.Phase == Cutting {
+			begin()
+		}
+	}})
+	t.Cleanup(m.Close)
+	var busy *BusyError
+	const do = `on a: GRANT SET ON PARAMETER deadlock_timeout TO "hosted"; or deadlock_timeout = '1s' for the server`
+	if _, err := m.Move(t.Context(), []int64{0}); !errors.As(err, &busy) || !strings.Contains(busy.Error(), "an autovacuum did not give way in 30s, on a pid ") || busy.Do != do {
+		t.Fatalf("%+v: %v", busy, err)
+	}
+	for _, s := range []*site{a, b} {
+		config := s.Server.Config.Copy()
+		config.User, config.Database = "t", "postgres"
+		mustExec(t, dialConfig(t, config), `GRANT SET ON PARAMETER deadlock_timeout TO "hosted"`)
+	}
+	mustMove(t, m.Move, 0)
+}
+
+// slowlyVacuumed makes a table on which an autovacuum takes long. It begins with the first row that is changed.
+const slowlyVacuumed = `CREATE TABLE insta0.users (id bigint PRIMARY KEY, v text) WITH (autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
+		autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_threshold = 1000000000);
+	INSERT INTO insta0.users SELECT n, repeat('x', 500) FROM generate_series(1, 20000) AS n`
+
+// vacuumed has an autovacuum begin on that table.
+func vacuumed(t *testing.T, s *site) {
+	t.Helper()
+	s.must(t, "UPDATE insta0.users SET v = v || 'y'")
+	s.eventually(t, "SELECT count(*)::text FROM pg_locks WHERE relation = 'insta0.users'::regclass AND mode = 'ShareUpdateExclusiveLock' AND granted", "1")
+}
+
+// besideAutovacuum moves a shard there and back, where autovacuum gives way after a time.
+func besideAutovacuum(t *testing.T, after string) {
+	t.Helper()
+	a, b := hostedPair(t, 1, "autovacuum_naptime=1s", "deadlock_timeout="+after)
+	a.must(t, slowlyVacuumed)
+	o := &Options{Lag: 2 * time.Second, LockWait: time.Minute, Progress: func(p Progress) { t.Log(p) }}
 	m := New(a.Server, b.Server, o)
 	t.Cleanup(m.Close)
-	vacuumed(a)
+	vacuumed(t, a)
 	moved := mustMove(t, m.Move, 0)
-	vacuumed(b)
+	vacuumed(t, b)
 	moved = append(moved, mustMove(t, m.Revert, 0)...)
 	for _, one := range moved {
 		t.Log(one.Pause)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -97,6 +99,21 @@ func TestPause(t *testing.T) {
 	if got := left(t, a, b); len(got) > 0 {
 		t.Errorf("left: %q", got)
 	}
+	// What the cutover took is known also after that.
+	all := AllPauses(t.Context(), append(servers, topology.Server{Name: "away", Config: broken(t)}))
+	if p := all["b"]; p.Cutovers != 1 || p.Last <= 0 || p.Seconds != p.Last || all["a"] != (Pauses{}) || len(all) != 2 {
+		t.Errorf("pauses: %+v", all)
+	}
+}
+
+// broken is an address at which nothing answers.
+func broken(t *testing.T) *pgx.ConnConfig {
+	t.Helper()
+	c, err := pgx.ParseConfig("postgres://t@127.0.0.1:1/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // TestPauseAtEachMessage: a mover is paused at one of its messages after the other, up to the cutover. Either the shard

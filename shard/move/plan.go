@@ -131,6 +131,9 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 	if err := l.readers(ctx); err != nil {
 		return err
 	}
+	if err := l.autovacuum(ctx); err != nil {
+		return err
+	}
 	var schemas []string
 	for _, s := range l.Shards {
 		schemas = append(schemas, s.Schema)

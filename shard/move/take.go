@@ -39,7 +39,7 @@ func (m *Mover) takeOne(ctx context.Context, g goal, p pairOf) error {
 			return nil
 		}
 		if waited := time.Since(begun); waited > m.options.Patience {
-			return &BusyError{p.shard, waited, "it was let go, and its last changes have not come: is the subscription " + m.incoming(g) + " at work on " + to.Name + "?"}
+			return &BusyError{Shard: p.shard, Waited: waited, Why: "it was let go, and its last changes have not come: is the subscription " + m.incoming(g) + " at work on " + to.Name + "?"}
 		}
 		if err := pause(ctx, markPause); err != nil {
 			return err

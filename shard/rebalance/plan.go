@@ -85,6 +85,9 @@ type Plan struct {
 	Servers []string // the cluster's
 	Shards  []Shard
 	Moves   []Move // none: nothing is to be done
+
+	checked  []*move.Plan // by source and target; nil before Check
+	parallel int
 }
 
 // A FixedError says that a shard keeps a server from being emptied.

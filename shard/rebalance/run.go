@@ -25,19 +25,22 @@ type Progress struct {
 	Now          move.Progress // of a move that is under way; zero before the first
 }
 
-// Check returns the obstacles to the moves, and what a person should know about them.
+// Check returns the obstacles to the moves, and what a person should know about them. It measures the servers, for
+// [Plan.Estimate].
 func (p *Plan) Check(ctx context.Context, servers []topology.Server, opts *Options) (obstacles, notes []move.Obstacle, err error) {
 	o := opts.withDefaults()
 	jobs, err := p.jobs(ctx, servers)
 	if err != nil {
 		return nil, nil, err
 	}
+	p.parallel, p.checked = o.Parallel, nil
 	for _, l := range jobs {
 		one, err := move.NewPlan(ctx, l.Source, l.Target, l.New, false, &o.Move)
 		if err != nil {
 			return nil, nil, err
 		}
 		obstacles, notes = join(obstacles, one.Obstacles), join(notes, one.Notes)
+		p.checked = append(p.checked, one)
 	}
 	return obstacles, notes, nil
 }
