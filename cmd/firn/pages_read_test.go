@@ -39,6 +39,7 @@ const (
 	doHidden           // the same, and the reader does not see it
 	doSQL
 	doFile
+	doServer // stops or starts the server that at names
 )
 
 // variants are the parts that differ from run to run, by the name that "varies" has
@@ -52,7 +53,7 @@ var variants = map[string]string{
 }
 
 var (
-	directive   = regexp.MustCompile(`^<!-- (run|file|varies|exits|not run|sh|today):(.*)$`)
+	directive   = regexp.MustCompile(`^<!-- (run|file|varies|exits|not run|sh|server|today):(.*)$`)
 	typed       = regexp.MustCompile(`^\s*(\$ |firn )`)
 	typedFirn   = regexp.MustCompile(`^\s*(\$ +)?firn `)
 	todayFormat = regexp.MustCompile(`^\d{8}( \S+)?$`)
@@ -109,9 +110,15 @@ func (p *page) comment(i int, said map[string]string) int {
 	m := directive.FindStringSubmatch(first)
 	switch {
 	case m == nil:
-		p.fault(i, "a comment is one of run, file, varies, exits, not run, sh, today and a colon")
+		p.fault(i, "a comment is one of run, file, varies, exits, not run, sh, server, today and a colon")
 	case m[1] == "sh":
 		p.steps = append(p.steps, step{does: doHidden, line: i + 1, text: strings.TrimSpace(m[2] + "\n" + rest)})
+	case m[1] == "server":
+		word, at, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
+		if word != "stop" && word != "start" || !pageURL.MatchString(at) {
+			p.fault(i, "server is stop or start, and a URL of the server")
+		}
+		p.steps = append(p.steps, step{does: doServer, line: i + 1, text: word, at: at})
 	case m[1] == "today":
 		if p.today, p.zone, _ = strings.Cut(strings.TrimSpace(m[2]), " "); !todayFormat.MatchString(strings.TrimSpace(m[2])) {
 			p.fault(i, "today is a date such as 20261122, and a time zone if it is not UTC")

@@ -31,6 +31,7 @@ func TestPageFaults(t *testing.T) {
 		good + "<!-- varies: id -->\n'''console\n$ true\n1\n'''":           "5: varies: id: nothing on the page matches it",
 		good + "<!-- varies: day -->\n'''console\n$ true\n1\n'''":          "5: varies: day: nothing on the page matches it (it is one of",
 		good + "<!-- exits: x -->\n" + good:                                "5: exits is a code",
+		good + "<!-- server: pause db -->\n":                               "4: server is stop or start",
 		good + "<!-- today: yesterday -->\n":                               "4: today is a date",
 		"'''console\nfirn next\n'''":                                       "2: a console block begins with a command",
 	} {

@@ -59,10 +59,11 @@ func (s *pageServers) start(t *testing.T, scheme string, nth int) *testserver.Se
 
 // Addresses say what a page's names are in the run: of servers, directories and days.
 type addresses struct {
-	in  []replacement // what the reader would type, in this order
-	out []replacement // what is printed
-	url map[string]string
-	env []string
+	in      []replacement // what the reader would type, in this order
+	out     []replacement // what is printed
+	url     map[string]string
+	servers map[string]*testserver.Server // by the URLs of the page
+	env     []string
 }
 
 type replacement struct {
@@ -98,7 +99,7 @@ var (
 // one server, whatever its name, and "redis-cli -h cache" is the server of
 // redis://cache.
 func (s *pageServers) prepare(t *testing.T, p *page, home string) *addresses {
-	a := &addresses{url: map[string]string{}, in: slices.Clone(asOnTerminal)}
+	a := &addresses{url: map[string]string{}, servers: map[string]*testserver.Server{}, in: slices.Clone(asOnTerminal)}
 	text := ""
 	for _, st := range p.steps {
 		text += st.text + "\n" + st.at + "\n"
@@ -122,7 +123,7 @@ func (s *pageServers) prepare(t *testing.T, p *page, home string) *addresses {
 		makePageDatabase(t, server, u, databases)
 		real := *u
 		real.Host = server.Addr()
-		a.url[name] = real.String()
+		a.url[name], a.servers[name] = real.String(), server
 	}
 	for _, m := range clientHost.FindAllStringSubmatch(text, -1) {
 		host(clients[m[1]].scheme, m[3])

@@ -107,6 +107,15 @@ func (s *pageServers) typeAll(t *testing.T, p *page, a *addresses, home string) 
 			if err := os.WriteFile(filepath.Join(home, st.at), []byte(a.typed(st.text)), 0o600); err != nil {
 				t.Fatal(err)
 			}
+		case doServer:
+			switch server := a.servers[st.at]; {
+			case server == nil:
+				fault(st, "no command or SQL of the page uses %s", st.at)
+			case st.text == "stop":
+				server.Kill(s.t)
+			default:
+				server.Start(s.t)
+			}
 		case doSQL:
 			if err := runOn(t, a.url[st.at], st.text); err != nil {
 				fault(st, "%s: %v", st.at, err)
@@ -181,13 +190,25 @@ func newShell(t *testing.T, home string, env []string) *shell {
 	}
 	sh.cmd.Env = append(sh.cmd.Env, "HOME="+home, "XDG_STATE_HOME=", "XDG_CONFIG_HOME="+os.DevNull, "KUBERNETES_SERVICE_HOST=",
 		"GORACE="+raceOptions, "LC_ALL=C.UTF-8", "TZ=UTC", "REPOSITORY="+repository)
-	sh.cmd.Env = append(sh.cmd.Env, env...)
+	sh.cmd.Env = append(append(sh.cmd.Env, env...), goCaches(t)...)
 	if err := sh.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	inR.Close()
 	outW.Close()
 	return sh
+}
+
+// goCaches are where Go keeps what it has built and downloaded: a page that builds a program uses them, though it
+// has a home of its own.
+func goCaches(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Fields(string(out))
+	return []string{"GOCACHE=" + lines[0], "GOMODCACHE=" + lines[1], "GOPATH=" + lines[2], "GOFLAGS=-mod=mod"}
 }
 
 // run types a command, and returns what it printed and its exit code.
