@@ -51,6 +51,7 @@ func TestWhatNothingNotices(t *testing.T) {
 			"**`firn pool create` on a store that has lost everything.**",
 			"**A backup or a snapshot that was put back while all processes were stopped**", "An etcd cluster that `etcdctl snapshot restore` made",
 			"**Two copies that are both used**", "**A cloned virtual machine or volume with its SQLite file**", "**Two stores that were never one**",
+			"**A SQLite file whose directory is there and empty**", "**Never run `firn pool create --new` in a step that starts a program**",
 		},
 		"docs/sequences.md":  {"at the first number again, and nothing can notice that."},
 		"docs/kubernetes.md": {"stores.md#what-nothing-can-notice", "restored with the same flags is noticed by no process", "**No `firn pool create` in a Deployment"},

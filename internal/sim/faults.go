@@ -345,7 +345,7 @@ func (w *world) shift() {
 }
 
 // settle: a store that forgets gets a disk that does not. Where it has forgotten that a counter was
-// recovered, it stays as it is: nothing would show which numbers it forgot (docs/guarantees.md).
+// recovered, it stays as it is: nothing would show which numbers it forgot (docs/reference/guarantees.md).
 func (w *world) settle() {
 	if w.store.blank {
 		return

@@ -220,7 +220,7 @@ func (s *setup) drawPools(rng *rand.Rand) {
 		f.unpool = true
 	case rng.IntN(10) == 0 && s.named:
 		// Who goes on with a grant file on a copy, which did not answer at first, extends
-		// before it asks which store that is: a limit, see docs/guarantees.md.
+		// before it asks which store that is: a limit, see docs/reference/guarantees.md.
 		f.twins, f.files, f.copies, f.disks = true, false, false, false
 	}
 }

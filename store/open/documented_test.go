@@ -22,19 +22,19 @@ import (
 // oddPassword has every character that means something to a URL, a client or a server.
 const oddPassword = `a@b:c/d%e#f?g "h' ü€&=+,[]\{}|;<>!$%2F`
 
-// inURL writes a password as docs/stores.md says.
+// inURL writes a password as docs/reference/stores.md says.
 var inURL = strings.NewReplacer("%", "%25", "/", "%2F", "?", "%3F", "#", "%23")
 
-// documented returns the lines of docs/stores.md that match.
+// documented returns the lines of docs/reference/stores.md that match.
 func documented(t *testing.T, pattern string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash("../../docs/stores.md"))
+	text, err := os.ReadFile(filepath.FromSlash("../../docs/reference/stores.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := regexp.MustCompile("(?m)^"+pattern+"$").FindAllString(string(text), -1)
 	if len(lines) == 0 {
-		t.Fatalf("docs/stores.md has no line %s", pattern)
+		t.Fatalf("docs/reference/stores.md has no line %s", pattern)
 	}
 	return lines
 }
@@ -49,7 +49,7 @@ func execute(t *testing.T, db *sql.DB, statements ...string) {
 	}
 }
 
-// The privileges that docs/stores.md gives a user are enough for all that firn
+// The privileges that docs/reference/stores.md gives a user are enough for all that firn
 // does, and a password may have any character.
 func TestDocumentedUser(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T) (url string){

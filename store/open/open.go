@@ -13,7 +13,7 @@
 // USER, PASSWORD, PORT and what is behind the hosts may be left out. In a user or
 // a password whatever is not a letter, a digit or one of -._~ is written as %XX.
 // Options follow as ?NAME=VALUE&NAME=VALUE. Each store has those that users of its
-// client know, docs/stores.md lists them, and each but sqlite: has
+// client know, docs/reference/stores.md lists them, and each but sqlite: has
 //
 //	assume=durable    the operator vouches that the store never forgets a write
 //	                  that it acknowledged, whatever can be seen of it

@@ -10,7 +10,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// TestSynchronousFromTheBeginning attaches a standby in the order of docs/stores.md: its name is in
+// TestSynchronousFromTheBeginning attaches a standby in the order of docs/reference/stores.md: its name is in
 // synchronous_standby_names before its slot is there and before it connects. The store is never found
 // lossy: counters would stop, and pools would be marked until store recover.
 func TestSynchronousFromTheBeginning(t *testing.T) {

@@ -28,7 +28,7 @@ func prepare(t *testing.T, addr string, perms int32) (root string) {
 	return root
 }
 
-// The least that the root has to allow, as docs/stores.md says, is enough for
+// The least that the root has to allow, as docs/reference/stores.md says, is enough for
 // everything; less is not.
 func TestLeastPrivilege(t *testing.T) {
 	addr := server(t).Addr()
