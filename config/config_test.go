@@ -194,18 +194,21 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 // The files in the documentation are right, and the one that shows every setting
 // does, with its default.
 func TestDocumentedConfig(t *testing.T) {
-	const page = "../docs/configuration.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := yamlBlock.FindAllStringSubmatch(string(text), -1)
-	if len(blocks) == 0 {
-		t.Fatalf("%s shows no config", page)
-	}
-	for _, b := range blocks {
-		if _, err := Parse(page, []byte(b[1])); err != nil {
-			t.Error(err)
+	const page = "../docs/reference/firn-yaml.md"
+	var blocks [][]string
+	for _, path := range []string{"../docs/configuration.md", page} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks = yamlBlock.FindAllStringSubmatch(string(text), -1)
+		if len(blocks) == 0 {
+			t.Fatalf("%s shows no config", path)
+		}
+		for _, b := range blocks {
+			if _, err := Parse(path, []byte(b[1])); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	shown, err := Parse(page, []byte(strings.ReplaceAll(blocks[0][1], "# grant-file:", "grant-file:")))

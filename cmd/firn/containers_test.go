@@ -19,7 +19,7 @@ import (
 	"github.com/firn-id/firn/store/open"
 )
 
-// A composeFile has the fields that the file of docs/server.md uses, and no others.
+// A composeFile has the fields that the file of docs/reference/server.md uses, and no others.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string            `yaml:"image"`
@@ -60,7 +60,7 @@ func blockOf(t *testing.T, page, pattern string) string {
 // there, and its commands of firn do on a real PostgreSQL server what the page says.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
-	loader, err := yaml.NewLoader(strings.NewReader(blockOf(t, "../../docs/server.md", "yaml\n# compose.yaml")), yaml.WithKnownFields(), yaml.WithUniqueKeys())
+	loader, err := yaml.NewLoader(strings.NewReader(blockOf(t, "../../docs/reference/server.md", "yaml\n# compose.yaml")), yaml.WithKnownFields(), yaml.WithUniqueKeys())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// This file says what an error tells a program with --json, besides its text: docs/exit-codes.md.
+// This file says what an error tells a program with --json, besides its text: docs/reference/exit-codes.md.
 
 type facts = map[string]any
 

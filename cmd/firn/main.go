@@ -2,7 +2,7 @@
 // protocol, says what is in an id, and looks after pools, stores and shards.
 //
 // Data goes to standard output; errors, hints and warnings to standard error, as
-// JSON with --json. docs/exit-codes.md has the exit codes.
+// JSON with --json. docs/reference/exit-codes.md has the exit codes.
 //
 // Each subcommand is a file of its name. What they share:
 //

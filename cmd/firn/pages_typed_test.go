@@ -47,10 +47,22 @@ func typedAfter(t *testing.T, page string) (config string, commands [][]string) 
 	return "", nil
 }
 
-// docs/configuration.md: its firn.yaml is written, the commands below it are typed, and each
-// series gives something. A reader is asked whether a pool is new; a test says it.
+// Of docs/configuration.md and docs/reference/firn-yaml.md the first firn.yaml is written, the commands
+// below it are typed, and each series gives something. A reader is asked whether a pool is new; a test says it.
 func TestConfigurationPageIsTyped(t *testing.T) {
-	config, commands := typedAfter(t, "../../docs/configuration.md")
+	for page, want := range map[string]map[string]string{
+		"configuration.md": {"photo": `\d{18}`, "orders": "1", "invoice": `INV-\d{8}-000001`},
+		"reference/firn-yaml.md": {
+			"photo": `\d{18}`, "note": `\d{15,16}`, "orders": "1", "tickets": "[12]", "invoice": `INV-\d{8}-000001`, "receipt": "R1", "bill:42": "B1",
+		},
+	} {
+		t.Run(page, func(t *testing.T) { typeConfiguration(t, "../../docs/"+page, want) })
+	}
+}
+
+// typeConfiguration types the commands of a page, and compares what each series gives with a pattern.
+func typeConfiguration(t *testing.T, page string, want map[string]string) {
+	config, commands := typedAfter(t, page)
 	dir := emptyHome(t)
 	write(t, dir, "firn.yaml", config)
 	drawn := map[string]string{}
@@ -68,9 +80,6 @@ func TestConfigurationPageIsTyped(t *testing.T) {
 	}
 	if _, errs, code := called(t, "doctor"); code != 0 {
 		t.Error(errs)
-	}
-	want := map[string]string{
-		"photo": `\d{18}`, "note": `\d{15,16}`, "orders": "1", "tickets": "[12]", "invoice": `INV-\d{8}-000001`, "receipt": "R1", "bill:42": "B1",
 	}
 	for name, pattern := range want {
 		if !regexp.MustCompile("^" + pattern + "$").MatchString(drawn[name]) {

@@ -26,7 +26,8 @@ The settings of a store, its pools and series can be in firn.yaml, or in variabl
 for the flag of its name: firn config show prints each setting and where it comes from.
 
 The exit code is 0, 1 if it failed, 2 if what it was given is wrong, 3 if a check found a
-problem. With --json an error is JSON too, on standard error: docs/exit-codes.md.`,
+problem. With --json an error is JSON too, on standard error:
+docs/reference/exit-codes.md.`,
 		Example: `  firn next -n 3
   firn decode 175928847299117063
   firn layout show twitter`,

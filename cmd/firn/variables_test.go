@@ -227,9 +227,9 @@ func TestTestVariablesAreKnown(t *testing.T) {
 	}
 }
 
-// docs/configuration.md has the table, and so has the help of firn config show.
+// docs/reference/firn-yaml.md has the table, and so has the help of firn config show.
 func TestVariablesDocumented(t *testing.T) {
-	data, err := os.ReadFile("../../docs/configuration.md")
+	data, err := os.ReadFile("../../docs/reference/firn-yaml.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +246,6 @@ func TestVariablesDocumented(t *testing.T) {
 		}
 	}
 	if !strings.Contains(string(data), want.String()) {
-		t.Errorf("docs/configuration.md has another table of variables than\n%s", &want)
+		t.Errorf("docs/reference/firn-yaml.md has another table of variables than\n%s", &want)
 	}
 }

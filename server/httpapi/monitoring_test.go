@@ -85,7 +85,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	guarded := newServer(t, &server.Options{Tokens: []server.Token{shop}}, photo(t))
 	maps.Copy(there, scrape(t, handler(t, guarded, everything), "Authorization", "Bearer s"))
 	explained := map[string]bool{}
-	for _, path := range []string{"alerts.yml", "alerts_test.yml", "dashboard.json", "../monitoring.md"} {
+	for _, path := range []string{"alerts.yml", "alerts_test.yml", "dashboard.json", "../reference/metrics.md"} {
 		found := metricName.FindAllString(readDoc(t, path), -1)
 		if len(found) == 0 {
 			t.Errorf("%s names no metric", path)
@@ -101,14 +101,14 @@ func TestMetricsAreDocumented(t *testing.T) {
 			if there[family] == nil {
 				t.Errorf("%s: there is no metric %s", path, name)
 			}
-			if path == "../monitoring.md" {
+			if path == "../reference/metrics.md" {
 				explained[family] = true
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(there)) {
 		if strings.HasPrefix(name, "firn_") && !explained[name] {
-			t.Errorf("docs/monitoring.md does not explain %s", name)
+			t.Errorf("docs/reference/metrics.md does not explain %s", name)
 		}
 	}
 }

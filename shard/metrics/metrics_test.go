@@ -85,7 +85,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		there = append(there, f.GetName())
 	}
 	name := regexp.MustCompile(`\bfirn_shard_[a-z_]+\b`)
-	for _, path := range []string{"alerts.yml", "alerts_test.yml", "dashboard.json", "../monitoring.md"} {
+	for _, path := range []string{"alerts.yml", "alerts_test.yml", "dashboard.json", "../reference/metrics.md"} {
 		text, err := os.ReadFile("../../docs/monitoring/" + path)
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			}
 		}
 		for _, n := range there {
-			if path == "../monitoring.md" && !slices.Contains(found, n) {
+			if path == "../reference/metrics.md" && !slices.Contains(found, n) {
 				t.Errorf("%s does not explain %s", path, n)
 			}
 		}
