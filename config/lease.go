@@ -52,7 +52,7 @@ var LeaseKeys = []Key[LeaseOptions]{
 		Name: "outage", Value: "DURATION",
 		Standard: phrase.Duration(term.OutageDurable) + ", on a store that can forget " + phrase.Duration(term.OutageLossy),
 		Set:      positive(func(o *LeaseOptions) *time.Duration { return &o.Outage }),
-		Usage:    "how long ids go on while the store is away",
+		Usage:    "how long ids continue while the store is away",
 	},
 	{
 		Name: "max-ahead", Value: "DURATION", Standard: phrase.Duration(firn.DefaultBorrow), Set: setBorrow,
@@ -65,7 +65,7 @@ var LeaseKeys = []Key[LeaseOptions]{
 	{
 		Name: "grant-file", Value: "PATH", Standard: "none", path: true,
 		Set:   text(func(o *LeaseOptions) *string { return &o.GrantFile }),
-		Usage: "a grant file, from which a process that was killed goes on",
+		Usage: "a grant file: a process that was killed continues from it",
 	},
 }
 

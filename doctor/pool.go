@@ -199,7 +199,7 @@ func (c *poolCheck) until(horizon firn.Tick) time.Duration {
 	return max(c.layout.Time(horizon+1).Sub(c.now()), 0)
 }
 
-// outage says how long ids go on without the store.
+// outage says how long ids continue without the store.
 func (c *poolCheck) outage() {
 	begin, full := c.ramp()
 	text := fmt.Sprintf("ids continue for %s while the store is away", phrase.Duration(c.rules.Outage))

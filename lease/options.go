@@ -45,7 +45,7 @@ type Options struct {
 	// wasip1) refuse a grant file. Further lanes have the files PATH.1, PATH.2 and so on.
 	GrantFile string
 
-	// Outage is how long ids go on while the store is away, at least 1 s. Zero means
+	// Outage is how long ids continue while the store is away, at least 1 s. Zero means
 	// 5 min. On a store that can lose writes it is at most the longest that any process
 	// has had while the store could not, or else what the pool was created with, or 3 s:
 	// more is no error, and State.Budget says what it is.

@@ -128,7 +128,7 @@ func (e *SourceError) hint() string {
 	if e.Again {
 		return "retry: ids resume by themselves when that is over"
 	}
-	return "whoever runs the server has to mend it: its log says why"
+	return "the operator of the server has to act: its log says why"
 }
 
 // explain says of an error what package firn knows of it.

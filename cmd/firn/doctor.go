@@ -24,12 +24,12 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check config, store, clock and pools, and say what to fix",
 		Long: `Check what a process that leases would find: the config, the store and what it
-promises, the clock, and of each pool the layout, the workers, how long ids go on
+promises, the clock, and of each pool the layout, the workers, how long ids continue
 while the store is away, what a crash costs now and what a failover does. A line for
 each, ok, warn or bad, and what to do. A counter has a line if nobody can draw from it.
 
-Nothing is written: no pool is founded and no worker taken. With --pool, only that
-pool is looked at; else all of the store and of firn.yaml. Flags of a pool are those
+Nothing is written: no pool is founded and no worker taken. With --pool, it checks only that
+pool; else all of the store and of firn.yaml. Flags of a pool are those
 of the commands that lease.
 
 The exit code is 3 if something is bad.`,

@@ -150,8 +150,12 @@ func TestNewerBesideOlder(t *testing.T) {
 		t.Errorf("the newer version has written %v", before)
 	}
 	for _, args := range [][]string{
-		{"next", "orders"}, {"next", "invoice"}, {"series", "set", "orders", "--cache", "7"}, {"series", "raise", "orders", "900"},
-		{"series", "raise", "invoice", "INV-000900"}, {"store", "recover", "--numbers", "10", "--yes"},
+		{"next", "orders"},
+		{"next", "invoice"},
+		{"series", "set", "orders", "--cache", "7"},
+		{"series", "raise", "orders", "900"},
+		{"series", "raise", "invoice", "INV-000900"},
+		{"store", "recover", "--numbers", "10", "--yes"},
 	} {
 		if said := firnOn(t, url, 1, args...); !strings.Contains(said, "written by a later firn") {
 			t.Errorf("%v: %s", args, said)

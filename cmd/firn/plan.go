@@ -61,7 +61,7 @@ If nothing fits in 63 bits the hints are what would do, each by itself.`,
 	cmd.Flags().Var(&o.workers, "workers", "how many workers, or which, such as 0-255")
 	cmd.Flags().Float64Var(&o.years, "years", 0, "how many years from now on")
 	cmd.Flags().Float64Var(&o.peak, "worker-rate", 0, "ids per second that one worker has to make (its share of --rate)")
-	cmd.Flags().StringVar(&o.above, "above", "", "the greatest id there is: all from now on are to be greater")
+	cmd.Flags().StringVar(&o.above, "above", "", "the greatest id that exists: all later ones must be greater")
 	return cmd
 }
 

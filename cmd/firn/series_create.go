@@ -104,7 +104,7 @@ func newSeriesCreate() *cobra.Command {
 
 // createFlags are the keys of a series that are flags where one is created only.
 var createFlags = []struct{ name, value, usage string }{
-	{"first", "N", "the first number, below which there is none (1)"},
+	{"first", "N", "the first number (1)"},
 	{"max", "N", "no number is above it (9223372036854775807)"},
 	{"increment", "N", "from one number to the next (1)"},
 	{"names", "N", "of a template, such as bill:*: how many names it has at most (1000)"},

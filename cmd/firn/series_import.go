@@ -41,8 +41,8 @@ the table away from them, as docs/coming-from says. --leave-steps N leaves N ste
 Of PostgreSQL, pg_sequences shows NULL for a sequence that your role may not read: the
 command warns of those, and refuses where the query names one.
 
---dry-run shows what would be, and writes nothing. A series that is there and goes on
-above the number stays as it is; one that goes on below it is raised. None is ever
+--dry-run shows what would be, and writes nothing. A series that exists and continues
+above the number stays as it is; one that continues below it is raised. None is ever
 lowered. Where a row cannot be, because it has NULLs, a name that a series cannot
 have, or numbers that this series has given out here, each such row is reported, and
 nothing is written. The command may be repeated, also after an error.`,

@@ -60,7 +60,7 @@ func (d *drawing) setStep(cmd *cobra.Command, st store.Store) error {
 		return err
 	}
 	if !cmd.Flags().Changed("cache") {
-		return ui.Bad("what is to be set? --cache is missing").Hint("firn series set %s --cache 1000", phrase.ShellWord(d.Name))
+		return ui.Bad("nothing to set: --cache is missing").Hint("firn series set %s --cache 1000", phrase.ShellWord(d.Name))
 	}
 	return d.change(cmd, st, func() (sequence.Info, error) {
 		return sequence.SetCache(cmd.Context(), st, d.Name, d.Options.Sequence.Cache)

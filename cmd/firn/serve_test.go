@@ -243,7 +243,7 @@ func TestServeWithoutConfig(t *testing.T) {
 func TestServeSays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ series, try, fact string }{
-		{"store: postgres://a@127.0.0.1:1/x\n", "INCR photo", "not ready: it is not open yet: nothing listens at the address"},
+		{"store: postgres://a@127.0.0.1:1/x\n", "INCR photo", "not ready: it is not open yet: 127.0.0.1:1: nothing listens at the address"},
 		{"", "INCR photo", "firn.yaml names no series: every name gives ids, except the name of a counter of the store; no two names ever give the same id"},
 		{"series: { secret: { kind: flake, public: { form: sqids }, answers: public } }\n", "FIRN.NEXT secret", "firn.yaml: 1 series"},
 		{"series: { invoice: { kind: document, pattern: \"INV-{6}\" } }\n", "FIRN.NEXT invoice", "firn.yaml: 1 series"},

@@ -66,7 +66,7 @@ func (h hinter) serving(p daemon.Problem) string {
 	}
 	if refusesLogin(err) {
 		f.Hint("if the user or the password is wrong in the address of the store: correct it there, then send SIGHUP to this server where that is firn.yaml, and restart it elsewhere, as it does not read it by itself").
-			Hint("if the user is wrong at the store: correct it there; this server then goes on by itself")
+			Hint("if the user is wrong at the store: correct it there; this server then continues")
 	}
 	return h.line(f)
 }

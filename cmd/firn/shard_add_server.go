@@ -20,8 +20,8 @@ func newShardsAddServer() *cobra.Command {
 		Long: `Add a PostgreSQL server to a cluster. It has no shards until some are moved there.
 A server of --server or of firn.yaml is named without its URL.
 
-The cluster's other servers, those of --server or of firn.yaml, are looked at first, and
-all have to be there: each knows the names of all.
+The command first asks the cluster's other servers, those of --server or of firn.yaml. All
+must answer: each server knows the names of all.
 
 The role on the server owns the schema firn, as that of firn shard init.`,
 		Example: `  firn shard add-server c=postgres://firn@db3/app
@@ -66,7 +66,7 @@ func addShardServers(cmd *cobra.Command, args, roles []string) error {
 		return setupFailure(err)
 	}
 	if err := a.Run(ctx); err != nil {
-		return setupFailure(err).Hint("run it again: it goes on where it was")
+		return setupFailure(err).Hint("run it again: it continues where it stopped")
 	}
 	return printAddition(cmd, a, added.servers)
 }

@@ -40,7 +40,7 @@ Who calls the function outside of an insert at that moment may get one error.
 
 Roles that could draw before can afterwards. The role firn_app gets no right on the tables
 that are there. It may be broken off at any moment and run
-again, and goes on where it was.`,
+again, and continues where it stopped.`,
 		Example: `  firn shard adopt --keys-by mod --count 2000 --server a=postgres://firn@db1/app --dry-run
   firn shard adopt --keys-by none --count 100 --schema 'user_%d' --epoch 1293843600000 --server a=postgres://firn@db1/app`,
 		Args: arguments(0, 0),

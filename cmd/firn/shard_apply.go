@@ -29,8 +29,8 @@ func newShardsApply() *cobra.Command {
 		Long: `Run the SQL files of a directory on every shard, in the order of their numbers:
 001_users.sql, 002_photos.sql. Names mean the shard's own, and then public's. Each file
 is one transaction on each shard, together with the record that it was applied, in the
-shard's table firn_applied. Broken off by an error or by anything else, it goes on where
-it was when it is run again.
+shard's table firn_applied. Broken off by an error or by anything else, it continues where
+it stopped when it is run again.
 
 A shard whose move is not finished gets no file, because the other copy of the shard would
 not get it: finish the move, or abort it, and run it again; or say --moving.
@@ -229,7 +229,7 @@ func (o *shardsApply) apply(ctx context.Context, cmd *cobra.Command, plan *migra
 
 // askAfterCanary asks whether to go on with the other shards.
 func askAfterCanary(ctx context.Context, p *ui.Person, canary int64, others int) error {
-	question := fmt.Sprintf("Shard %d has all. Go on with %s?", canary, phrase.Plural(others, "other shard"))
+	question := fmt.Sprintf("Shard %d has all. Continue with %s?", canary, phrase.Plural(others, "other shard"))
 	err := p.Ask(ctx, question)
 	if err != nil && ctx.Err() == nil {
 		return ui.Failed("only shard %d was changed", canary).Hint("run it again to continue")

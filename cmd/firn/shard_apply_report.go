@@ -187,7 +187,7 @@ func applyHint(f *ui.Failure, err error) *ui.Failure {
 			return f.Hint("run it again when less is going on, or with a longer --lock-timeout")
 		}
 	}
-	return f.Hint("put it right and run it again: it goes on where it was; --status shows how far it is")
+	return f.Hint("put it right and run it again: it continues where it stopped; --status shows how far it is")
 }
 
 // An applyPlanLine says which shards are to get a file, as --json prints it.

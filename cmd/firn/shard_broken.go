@@ -164,7 +164,7 @@ func standing(f move.Move, left []int64) string {
 	const next = "\n            "
 	switch f.Phase {
 	case move.Between:
-		return standsText(f) + "," + next + "and programs wait for it. Go on at once."
+		return standsText(f) + "," + next + "and programs wait for it. Continue at once."
 	case move.Arrived:
 		return fmt.Sprintf("%s on %s."+next+"The old copies on %s are kept up to date.", serves(f.Shards), f.Target, f.Source)
 	case move.HalfLeft:

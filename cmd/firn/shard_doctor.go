@@ -27,7 +27,7 @@ func newShardsDoctor() *cobra.Command {
 		Short: "Check that servers can serve, move and split shards",
 		Long: `Check each server: its version, what its settings risk, what is missing for moves,
 its clock, its schemas and generators, functions beside these that make ids, who may set
-them; what is left of moves that nobody goes on with; and that the servers agree about who serves which shard.
+them; what is left of moves that nobody continues; and that the servers agree about who serves which shard.
 
 A line for each finding, bad or warn, and what to do. The exit code is 3 if something
 is bad.

@@ -52,7 +52,7 @@ Where that server is permanently gone, --gone says so: nothing is kept for it an
   firn shard finish 17-40 --yes
   firn shard finish --from a
   firn shard finish 17 --gone a`,
-	}, "finished", "the old copies are to be dropped", (*move.Mover).Finish)
+	}, "finished", "drop the old copies", (*move.Mover).Finish)
 }
 
 // ending makes a command of one that ends moves.

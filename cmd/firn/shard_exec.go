@@ -31,8 +31,8 @@ in the order of the shards. Names mean the shard's own, and then public's.
 Each shard has a transaction of its own, which reads only, unless --write is given. A
 function that is called may still do what is no change of a table: write a file, end a
 session. Use a role that may not.
-There is none over all shards: each is as of a moment of its own, and where one fails
-the others go on.
+No transaction covers all shards: each shard answers as of a moment of its own, and if one
+fails, the others continue.
 
 Of each shard the first 1000 rows are printed, or as many as --limit says (0: all). Where a
 shard has more, and no --limit was given, the exit code is 1: the rows are incomplete. With

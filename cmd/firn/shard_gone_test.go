@@ -130,7 +130,7 @@ func TestBrokenText(t *testing.T) {
 		{[]move.Move{one(move.Filling)}, "b has about 5,000 of 9,000 rows, and PostgreSQL continues the copy.", "finish"},
 		{[]move.Move{one(move.Ready, 1)}, "shard 1 serves on b already; shard 2 serves on a.", "abort 1"},
 		{[]move.Move{one(move.Ready, 1)}, "firn shard abort 2\n", "finish"},
-		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1}, Waiting: []int64{2}, Phase: move.Between}}, "shard 1 serves on b, no server serves shard 2,\n            and programs wait for it. Go on at once.", "abort"},
+		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1}, Waiting: []int64{2}, Phase: move.Between}}, "shard 1 serves on b, no server serves shard 2,\n            and programs wait for it. Continue at once.", "abort"},
 		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{1, 2}, Back: []int64{1}, Phase: move.Arrived}}, "shards 1-2 serve on b.", "finish"},
 		{[]move.Move{{Source: "a", Target: "b", Shards: []int64{1, 2}, Moved: []int64{2}, Back: []int64{1, 2}, Phase: move.Ready}}, "shard 1 serves on a.", "abort"},
 		{[]move.Move{one(move.Arrived, 1, 2)}, "shards 1-2 serve on b.\n            The old copies on a are kept up to date.", "abort"},
@@ -395,7 +395,7 @@ func TestShardsRebalanceBrokenOff(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if out := succeed(t, args...); !strings.Contains(out, "1 shard moved") || !strings.Contains(out, "nothing is to be moved") {
+	if out := succeed(t, args...); !strings.Contains(out, "1 shard moved") || !strings.Contains(out, "nothing to move") {
 		t.Error(out)
 	}
 }

@@ -35,8 +35,8 @@ func newShardsInit() *cobra.Command {
 to date after an upgrade of firn. Shard i of n is made on server i*k/n of the k servers,
 in their order: a schema, with a function next_id that makes its ids.
 
-Nothing is changed anywhere before all servers have been looked at. It may be broken
-off at any moment and run again, and goes on where it was. On a cluster that is there,
+It checks all servers before it changes anything. It may be broken
+off at any moment and run again, and continues where it stopped. On a cluster that is there,
 --count may be left out: then no shards are made, and functions are brought up to date.
 
 How many shards there are, the layout, the key scheme and how schemas are called is
@@ -180,11 +180,11 @@ func runShardsPlan(ctx context.Context, cmd *cobra.Command, p *setup.Plan) error
 func brokenOff(ctx context.Context, cmd *cobra.Command, f *ui.Failure, done, steps int64) error {
 	if ctx.Err() != nil {
 		ui.Tell(ctx, nil)
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards were done; run again it goes on where it was", phrase.Count(done), phrase.Count(steps))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s of %s shards were done; run again, it continues where it stopped", phrase.Count(done), phrase.Count(steps))
 		return f
 	}
 	f.Err = fmt.Errorf("%w\n%s of %s shards were done", f.Err, phrase.Count(done), phrase.Count(steps))
-	return f.Hint("run it again: it goes on where it was")
+	return f.Hint("run it again: it continues where it stopped")
 }
 
 // setupFailure is an error of package setup with what to do about it.
@@ -252,7 +252,7 @@ func setupFailure(err error) *ui.Failure {
 	case errors.As(err, new(*setup.NowhereError)):
 		return f.Hint("to see what opens it: firn shard doctor")
 	case errors.As(err, &schema):
-		return f.Hint("if its ids are to be taken over: firn shard adopt --dry-run; else, on server %s: %s", schema.Server, renameSchema(schema.Schema))
+		return f.Hint("to take over its ids: firn shard adopt --dry-run; else, on server %s: %s", schema.Server, renameSchema(schema.Schema))
 	case errors.Is(err, install.ErrLocked):
 		return f.Hint("wait for it; or end it: SELECT pg_terminate_backend(PID)")
 	}

@@ -31,9 +31,9 @@ for a moment, less than a tenth of a second as a rule, nobody can write to it. P
 that use the library follow; what they were doing is done again on the new server.
 
 A shard changes over only in a moment in which nobody has had a lock on its tables for
-longer than 30 ms. If there is none within --lock-wait, it says who has.
+longer than 30 ms. If no such moment comes within --lock-wait, it says which session is in the way.
 
-Broken off at any instant, it goes on where it was when it is run again, from any host
+Broken off at any moment, it continues where it stopped when it is run again, from any host
 that reaches both servers. Until a shard has changed over, firn shard abort gives the
 move up. After that the old copy is kept up to date: firn shard revert goes back to it,
 and firn shard finish drops it.
@@ -64,7 +64,7 @@ that the servers reach each other as this host reaches them, or as --address say
 	addServers(cmd)
 	o.addFlags(cmd)
 	o.addFrom(cmd, "move all shards that this server serves")
-	cmd.Flags().StringVar(&o.to, "to", "", "the server that they are to be on")
+	cmd.Flags().StringVar(&o.to, "to", "", "the server that they move to")
 	o.addMaxWAL(cmd)
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what would be done, and do nothing")
 	return cmd

@@ -38,7 +38,7 @@ stops it or firn shard abort drops it.
 --drain empties a server, after which firn shard remove-server takes it out of the
 cluster.
 
-Broken off at any instant, it goes on when it is run again: with the moves that are under
+Broken off at any moment, it continues when it is run again: with the moves that are under
 way first, and then by a new plan. It does not move a shard again that somebody took back
 with firn shard revert. firn shard move says what a move needs.`,
 		Example: `  firn shard add-server c=postgres://firn@db3/app
@@ -55,7 +55,7 @@ with firn shard revert. firn shard move says what a move needs.`,
 	o.addFlags(cmd)
 	o.addMaxWAL(cmd)
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&o.By), "by", "size", "what is to be even: size or rate")
+	flags.StringVar((*string)(&o.By), "by", "size", "what to make even: size or rate")
 	flags.DurationVar(&o.Sample, "sample", 10*time.Second, "how long rows that are written are counted, with --by rate")
 	flags.StringVar(&o.Drain, "drain", "", "the server to empty, instead of making all even")
 	flags.IntVar(&o.Parallel, "parallel", 1, "how many moves are under way at once, each of up to 32 shards between two servers")
@@ -237,7 +237,7 @@ func reportMoved(ctx context.Context, cmd *cobra.Command, began time.Time, moved
 		if ofPause(err) {
 			return moveFailure(err).Hint("after that the same command continues the rebalance")
 		}
-		return moveFailure(err).Hint("the same command again goes on where it was; to see moves that are under way: firn shard status")
+		return moveFailure(err).Hint("the same command again continues where it stopped; to see moves that are under way: firn shard status")
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func printPlanned(out io.Writer, p *rebalance.Plan, terminal, asJSON bool) error
 		return err
 	}
 	if len(p.Moves) == 0 {
-		_, err := fmt.Fprintln(out, "\nnothing is to be moved")
+		_, err := fmt.Fprintln(out, "\nnothing to move")
 		return err
 	}
 	if _, err := fmt.Fprintf(out, "\n%s to move, %s to copy\n", phrase.Plural(len(p.Moves), "shard"), phrase.Bytes(l.Bytes)); err != nil {

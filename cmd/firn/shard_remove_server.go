@@ -98,7 +98,7 @@ func removeShardServer(cmd *cobra.Command, name string, gone, yes bool) error {
 		}
 	}
 	if err := r.Run(ctx); err != nil {
-		return setupFailure(err).Hint("firn shard status; then run it again: it goes on where it was")
+		return setupFailure(err).Hint("firn shard status; then run it again: it continues where it stopped")
 	}
 	return printRemoval(cmd, r, copies)
 }

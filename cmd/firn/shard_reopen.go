@@ -174,7 +174,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 	if err = o.failure(err, plan); errors.As(err, new(*ui.Failure)) {
 		return err
 	}
-	return ui.Failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).Hint("run it again: it goes on with those that are left")
+	return ui.Failed("%d of %d shards were opened; then: %w", done.Load(), len(plan.Shards), err).Hint("run it again: it continues with the shards that are left")
 }
 
 // unknownServer is the error of a name that no server has.

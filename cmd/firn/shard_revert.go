@@ -21,7 +21,7 @@ func newShardsRevert() *cobra.Command {
 since: its copy has been kept up to date. That takes a moment, and copies nothing. It
 can be done until firn shard finish has dropped the copy, and moved again afterwards.
 
-Broken off at any instant, it goes on when it is run again.`,
+Broken off at any moment, it continues when it is run again.`,
 		Example: `  firn shard revert 17
   firn shard revert --from a`,
 		RunE: func(cmd *cobra.Command, args []string) error {

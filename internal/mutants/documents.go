@@ -31,7 +31,7 @@ var documents = []Mutant{
 	{Name: "a date begins anew when a process comes to it", File: readDated, Old: "	d.known, d.looked, d.blind = held{", New: "	if d.known.period != period {\n		c.Count = 0\n	}\n	d.known, d.looked, d.blind = held{", Like: onDated},
 	// 4
 	{Name: "texts of two dates are equal", File: "document/text.go", Old: "			dst = q.date.append(dst, period)", New: "			_ = period", Like: onDated},
-	{Name: "texts of two hours are equal", File: "document/date.go", Old: "	at := d.from\n", New: "	at := 0\n", Like: onDated},
+	{Name: "texts of two hours are equal", File: "document/date.go", Old: "	at := d.from\n", New: "	at := 0\n", Package: "./document", Tests: "^TestHours$"},
 	{Name: "texts have the last digits of the counter", File: "document/text.go", Old: "	return append(dst, digits...)\n", New: "	return append(dst, digits[max(len(digits)-1, 0):]...)\n", Like: onDurable},
 	// 5
 	{Name: "a document that was begun anew passes", File: readDated, Old: "	case def.ID != d.def.ID:", New: "	case false:", Like: onDated},

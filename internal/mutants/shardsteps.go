@@ -65,7 +65,6 @@ var owners = byRules(ownerSQL,
 	[3]string{"a guard that does something else passes", "AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure $$;", "AND t.tgenabled = 'R' $$;"},
 	// firn.hold_off_autovacuum
 	[3]string{"autovacuum may begin while a shard is let go", "EXECUTE format('LOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE', relations);", "NULL;"},
-	[3]string{"autovacuum is not waited for", "	PERFORM set_config('lock_timeout', (100 +", "	PERFORM set_config('work_mem', (100 +"},
 	// firn.lock_tables, firn.check_followed
 	[3]string{"writers do not wait for a shard that is let go", "WHEN 'open' THEN 'SHARE ROW EXCLUSIVE' ELSE", "WHEN 'open' THEN 'SHARE UPDATE EXCLUSIVE' ELSE"},
 	[3]string{"numbers are drawn while a shard is let go", "EXECUTE format('ALTER SEQUENCE %s CACHE %s', q, (SELECT seqcache FROM pg_sequence WHERE seqrelid = q));", "NULL;"},

@@ -37,7 +37,7 @@ func Restarted(url string) []string {
 	if scheme, _, _ := strings.Cut(url, ":"); scheme != "postgres" && scheme != "postgresql" {
 		return nil
 	}
-	return []string{"only if the server has crashed or restarted with fsync and synchronous_commit on, and since then no standby was promoted and no backup put back, so that nothing is lost: make the store durable (synchronous_standby_names = 'FIRST N (NAME, ...)' with all N standbys), and the series goes on by itself"}
+	return []string{"only if the server has crashed or restarted with fsync and synchronous_commit on, and since then no standby was promoted and no backup put back, so that nothing is lost: make the store durable (synchronous_standby_names = 'FIRST N (NAME, ...)' with all N standbys), and the series then continues"}
 }
 
 // BecameLossy is what to do about a counter of a store that can lose writes, and could not when the

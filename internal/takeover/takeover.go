@@ -49,7 +49,7 @@ func CarryOut(ctx context.Context, st store.Store, all []Import, done *atomic.In
 		}
 		if err != nil {
 			return failed("row %d, %s: %w\n%d of %d series were seen to", m.Row, m.Name, err, done.Load(), len(all)).
-				hint("the same command again goes on from here")
+				hint("the same command again continues from here")
 		}
 		done.Add(1)
 	}

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,7 +34,10 @@ func PostgresUpgraded(tb testing.TB, from *Server, settings ...string) *Server {
 		for _, set := range settings {
 			upgrade = append(upgrade, "-o", "-c "+set, "-O", "-c "+set)
 		}
-		return s.runFor(5*startTime, upgrade...) // it starts each server several times
+		if err := s.runFor(5*startTime, upgrade...); err != nil { // it starts each server several times
+			return fmt.Errorf("%w\n%s", err, upgradeLog(filepath.Join(s.home, "data")))
+		}
+		return nil
 	}
 	return launch(tb, postgresKind, plan{
 		ports:    1,
@@ -43,4 +47,15 @@ func PostgresUpgraded(tb testing.TB, from *Server, settings ...string) *Server {
 		ready:    postgresReady,
 		programs: p,
 	})
+}
+
+// upgradeLog is the end of what pg_upgrade has logged of the database that it failed at.
+func upgradeLog(data string) (text []byte) {
+	logs, _ := filepath.Glob(filepath.Join(data, "pg_upgrade_output.d", "*", "log", "pg_upgrade_dump_*.log"))
+	for _, path := range logs {
+		if b, err := os.ReadFile(path); err == nil {
+			text = append(text, b[max(0, len(b)-1500):]...)
+		}
+	}
+	return text
 }

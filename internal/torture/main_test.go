@@ -42,7 +42,7 @@ func command(t *testing.T) (run func(args ...string) (*exec.Cmd, *bytes.Buffer, 
 // A program that repeats ids is found out, with what is needed to look for why.
 func TestFinds(t *testing.T) {
 	run, _ := command(t)
-	cmd, out, _ := run("-stores", "sqlite", "-for", "2m", "-seed", "7", "-broken", "twice", "--json")
+	cmd, out, _ := run("-stores", "sqlite", "-for", "30s", "-seed", "7", "-broken", "twice", "--json")
 	err := cmd.Run()
 	var report struct {
 		Stores   []siege.Outcome
@@ -55,7 +55,7 @@ func TestFinds(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitFound || o.Repeats == 0 || o.IDs == 0 || len(report.Stores) != 1 {
 		t.Errorf("exit code %d, %d repeats of %d ids", code, o.Repeats, o.IDs)
 	}
-	if again := "-stores sqlite -workers 8 -for 2m0s -seed 7 -broken twice"; !strings.HasSuffix(o.Command, again) || o.Command != report.Stores[0].Command {
+	if again := "-stores sqlite -workers 8 -for 30s -seed 7 -broken twice"; !strings.HasSuffix(o.Command, again) || o.Command != report.Stores[0].Command {
 		t.Errorf("the same again is %q", o.Command)
 	}
 	if all := strings.Join(report.Stores[0].Problems, "\n"); !strings.Contains(all, "was issued by p") {

@@ -47,7 +47,7 @@ var All = []Variable{
 	{"lanes", "how many workers to hold"},
 	{"renew", "how often the lease is extended"},
 	{"ttl", "when others may take the worker"},
-	{"outage", "how long ids go on without the store"},
+	{"outage", "how long ids continue without the store"},
 	{"max-ahead", "how far ids may run ahead of the clock"},
 	{"wait", "how long to wait for a worker"},
 	{"grant-file", "the grant file"},

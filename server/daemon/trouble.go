@@ -63,7 +63,7 @@ func troubleOf(err error) string {
 	if passes(err) {
 		return "the store does not answer"
 	}
-	return "it does not go on by itself"
+	return "it does not continue without an operator"
 }
 
 // nextOf is when values can be had again after an error; zero where that is not known.

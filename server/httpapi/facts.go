@@ -66,8 +66,8 @@ func remaining(c *server.Counter) float64 {
 var poolFacts = []fact{
 	newFact("pool", "firn_lease_held_seconds", "For how long the worker of the first lane has been held.", gauge, age(func(st server.State) time.Time { return st.Lease.LeasedAt })),
 	newFact("pool", "firn_lease_age_seconds", "Time since the store last acknowledged the lease.", gauge, age(func(st server.State) time.Time { return st.Lease.RenewedAt })),
-	newFact("pool", "firn_lease_left_seconds", "For how long ids go on without the store; 0 where there are none.", gauge, func(st server.State, now time.Time) (float64, bool) { return st.Left(now).Seconds(), true }),
-	newFact("pool", "firn_lease_budget_seconds", "For how long ids go on without the store, at most.", gauge, always(func(st server.State) float64 { return st.Budget.Seconds() })),
+	newFact("pool", "firn_lease_left_seconds", "For how long ids continue without the store; 0 where there are none.", gauge, func(st server.State, now time.Time) (float64, bool) { return st.Left(now).Seconds(), true }),
+	newFact("pool", "firn_lease_budget_seconds", "For how long ids continue without the store, at most.", gauge, always(func(st server.State) float64 { return st.Budget.Seconds() })),
 	newFact("pool", "firn_lease_store_away", "1 where the store does not answer.", gauge, always(func(st server.State) float64 { return flag(st.StoreAway) })),
 	newFact("pool", "firn_lease_workers", "How many workers are held.", gauge, always(func(st server.State) float64 { return float64(len(st.Lease.Workers)) })),
 	newFact("pool", "firn_lease_term", "The term of the first lane: a jump says that the worker was lost or is another.", gauge, always(func(st server.State) float64 { return float64(st.Lease.Term) })),

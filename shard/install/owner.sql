@@ -359,7 +359,6 @@ DECLARE
 		FROM firn.shard AS s CROSS JOIN LATERAL firn.relations(s.schema) AS x WHERE s.shard = hold_off_autovacuum.shard);
 BEGIN
 	PERFORM firn.shorten_deadlock_timeout();
-	PERFORM set_config('lock_timeout', (100 + 2000 * extract(epoch FROM current_setting('deadlock_timeout')::interval))::integer::text, true);
 	IF relations IS NOT NULL THEN
 		EXECUTE format('LOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE', relations);
 	END IF;

@@ -181,7 +181,7 @@ func TestApply(t *testing.T) {
 }
 
 // TestFailure: a file that fails on one shard leaves nothing of itself there, the
-// others have it, and it goes on where it was.
+// others have it, and it continues where it stopped.
 func TestFailure(t *testing.T) {
 	servers := newServers(t)
 	mustApply(t, servers, map[string]string{"1_users.sql": users})

@@ -95,7 +95,7 @@ type remedy struct {
 
 var remedies = map[Kind]remedy{
 	Half:         {0, "it was broken off when it was ended", "", ""},
-	Subscription: {1, "it would go on writing", "", "SELECT firn.drop_subscription(name) FROM firn.leftovers() WHERE kind = 'subscription' AND name = $1"},
+	Subscription: {1, "it would continue to write", "", "SELECT firn.drop_subscription(name) FROM firn.leftovers() WHERE kind = 'subscription' AND name = $1"},
 	Publication:  {2, "it does nothing", "", "SELECT firn.drop_leftovers() FROM firn.leftovers() WHERE kind = 'publication' AND name = $1"},
 	Slot:         {2, "it keeps WAL for nobody, until the disk is full", "", ""},
 	Fence:        {2, "they are not in use", "open", ""},

@@ -53,7 +53,7 @@ func TestLeftovers(t *testing.T) {
 		"a: slot firn_move_" + batch + ", it keeps WAL for nobody, until the disk is full",
 		"a: slot " + sync + ", it keeps WAL for nobody, until the disk is full",
 		"b: copy insta2, it takes room",
-		"b: subscription firn_move_" + batch + ", it would go on writing",
+		"b: subscription firn_move_" + batch + ", it would continue to write",
 	}
 	if got := left(t, a, b); !slices.Equal(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

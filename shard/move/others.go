@@ -72,7 +72,7 @@ func streams(ctx context.Context, q topology.Querier, l leaving, consumers []str
 		switch {
 		case kind == "subscription":
 			refused = append(refused, Obstacle{
-				Server: l.from, Shard: l.shard, Object: "subscription " + name, Reason: fmt.Sprintf("the subscription %s writes to it (%s), and would go on writing to the copy that stays here", name, tables),
+				Server: l.from, Shard: l.shard, Object: "subscription " + name, Reason: fmt.Sprintf("the subscription %s writes to it (%s), and would continue to write to the copy that stays here", name, tables),
 				Fix: fmt.Sprintf("stop its publisher; DROP SUBSCRIPTION %s; move the shard; on %s CREATE SUBSCRIPTION ... WITH (copy_data = false)", quoted(name), l.to),
 			})
 		case !slices.Contains(consumers, name):

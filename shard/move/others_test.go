@@ -57,7 +57,7 @@ func TestOthersWrite(t *testing.T) {
 	a.must(t, "CREATE TABLE insta0.feed (id bigint PRIMARY KEY)")
 	name := "cdc_" + a.Server.Config.Database
 	a.subscribe(t, p, name, "")
-	want := "shard 0 on a: the subscription " + name + " writes to it (feed), and would go on writing to the copy that stays here"
+	want := "shard 0 on a: the subscription " + name + " writes to it (feed), and would continue to write to the copy that stays here"
 	if got := speaks(t, a.Server, b.Server); len(got) != 1 || got[0] != want {
 		t.Errorf("%q", got)
 	}

@@ -39,7 +39,7 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(s.sites, func(t *site) bool { return t.server.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("shard: server %s was not looked at", name)
+			return nil, fmt.Errorf("shard: server %s was not checked", name)
 		}
 		if v := s.sites[i].view; v != nil && v.Cluster == "" && len(v.Shards) > 0 {
 			return nil, s.sites[i].fault("it has shard %d of its own: a server that is added has none", v.Shards[0].Shard)

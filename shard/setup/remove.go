@@ -34,7 +34,7 @@ func (s *Servers) Remove(name string) (*Removal, error) {
 	}
 	i := slices.IndexFunc(s.sites, func(t *site) bool { return t.server.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("shard: server %s was not looked at", name)
+		return nil, fmt.Errorf("shard: server %s was not checked", name)
 	}
 	site := s.sites[i]
 	if len(m.Missing) > 0 {
