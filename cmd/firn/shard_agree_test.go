@@ -53,7 +53,7 @@ func TestShardsLostSaysReopen(t *testing.T) {
 		t.Errorf("a has no copy:\n%s%s", out, errs)
 	}
 	succeed(t, with("reopen b --shards 1 --yes")...)
-	says("leave b as it is, and copy the rows of shard 0 from it: docs/shards.md, \"A server that was put back\". If there is neither, " + opens)
+	says("leave b as it is, and copy the rows of shard 0 from it: docs/reference/shards-recovery.md, \"A server that was put back\". If there is neither, " + opens)
 	succeed(t, with("reopen b --shards 0 --yes")...)
 	if n := one[int64](t, b, "SELECT count(*) FROM insta0.t"); n != 1 {
 		t.Errorf("it has %d rows", n)

@@ -66,7 +66,7 @@ func TestShardsPutBackTwice(t *testing.T) {
 	wants("reopen b --shards 2,3", []string{"Is there no newer backup and no standby of b?"}, nil)
 	succeed(t, with("reopen b --shards 2,3 --yes")...)
 	onDatabase(t, b, "INSERT INTO insta2.t DEFAULT VALUES")
-	since := []string{"b has served 2 shards since, and a newer backup or a standby in its place would lose what was written there since", `docs/shards.md, "A server that was put back"`}
+	since := []string{"b has served 2 shards since, and a newer backup or a standby in its place would lose what was written there since", `docs/reference/shards-recovery.md, "A server that was put back"`}
 	wants("status", since, []string{"put it in the place of b", "put it in its place"})
 	wants("doctor", since, []string{"put it in the place of b", "put it in its place"})
 

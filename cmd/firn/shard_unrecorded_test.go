@@ -44,7 +44,7 @@ func TestShardsFirnDropped(t *testing.T) {
 		for _, words := range []string{"doctor", "status", "init", "init --count 2 --yes", "adopt --keys-by hash --dry-run", "add-server b", "move 1 --to a", "reopen b --yes", "remove-server b", "rebalance"} {
 			out, errs, code := called(t, with(words)...)
 			said := out + errs
-			if code == 0 || !strings.Contains(said, `is lost, and these schemas make ids with it: insta`) || !strings.Contains(said, `docs/shards.md, "A schema firn that is lost"`) {
+			if code == 0 || !strings.Contains(said, `is lost, and these schemas make ids with it: insta`) || !strings.Contains(said, `docs/reference/shards-recovery.md, "A schema firn that is lost"`) {
 				t.Errorf("firn shard %s does not say what is lost, and where the cure stands:\n%s", words, said)
 			}
 			if told := steps(said); len(told) > 0 || strings.Contains(said, "drop") && strings.Contains(said, "rename") {

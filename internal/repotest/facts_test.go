@@ -33,8 +33,8 @@ func TestDates(t *testing.T) {
 		{"docs/coming-from/auto-increment.md", "those that are made from 2025-10-04 on are above 10^17"},
 		{"docs/guarantees.md", "The default one on " + firn.Default().End().Format(day)},
 		{"docs/shards.md", "a millisecond from each, until " + firn.Sharded().End().Format(year)},
-		{"docs/shards.md", "The layout `sharded` ends in " + firn.Sharded().End().Format(year)},
-		{"docs/shards.md", "Instagram's in " + firn.MustLayout("instagram").End().Format(year)},
+		{"docs/shards-operating.md", "The layout `sharded` ends in " + firn.Sharded().End().Format(year)},
+		{"docs/shards-operating.md", "Instagram's in " + firn.MustLayout("instagram").End().Format(year)},
 		{"docs/coming-from/instagram.md", "Ids meet the sign of a bigint in " + firn.MustLayout("instagram").End().Format(year)},
 	} {
 		if !strings.Contains(page(t, tt.path), tt.text) {

@@ -26,7 +26,7 @@ var goPages = map[string]goPage{
 	"public-forms.md":  {imports: []string{"public"}, given: "var photoForm public.Form"},
 	"sequences.md":     {imports: []string{"", "sequence", "store/postgres", "database/sql"}, given: "var db *sql.DB; var ids []firn.ID"},
 	"server.md":        {imports: []string{"config", "server/daemon"}},
-	"shards.md":        {imports: []string{"", "shard", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool"}, given: "var a, b *pgxpool.Pool"},
+	"shards-tables.md": {imports: []string{"", "shard", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool"}, given: "var a, b *pgxpool.Pool"},
 }
 
 // stubs stand for packages that firn does not import: what pages use of them.

@@ -32,7 +32,7 @@ func (o Opening) do() string {
 	case o.Served > 0:
 		return o.beside(do)
 	case o.Server == "":
-		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/shards.md, \"A server that is lost\"", o.Back)
+		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/shards-operating.md, \"A server that is lost\"", o.Back)
 	}
 	return fmt.Sprintf("if there is a newer backup or a standby of %s, put it in its place first. If there is neither, %s: %s", o.Back, o.rows(), do)
 }
@@ -51,7 +51,7 @@ func (o Opening) beside(do string) string {
 	if o.Served > 1 {
 		n = fmt.Sprintf("%d shards", o.Served)
 	}
-	text := fmt.Sprintf("%s has served %s since, and a newer backup or a standby in its place would lose what was written there since. If there is a newer backup or a standby of %[1]s, leave %[1]s as it is, and copy the rows of shard LIST from it: docs/shards.md, \"A server that was put back\"", o.Back, n)
+	text := fmt.Sprintf("%s has served %s since, and a newer backup or a standby in its place would lose what was written there since. If there is a newer backup or a standby of %[1]s, leave %[1]s as it is, and copy the rows of shard LIST from it: docs/reference/shards-recovery.md, \"A server that was put back\"", o.Back, n)
 	if o.Server == "" {
 		return text + ". If there is neither, the rows are lost"
 	}
