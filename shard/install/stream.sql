@@ -100,7 +100,9 @@ BEGIN
 			PERFORM firn.hide_password();
 		END IF;
 		BEGIN
-			EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s)',
+			-- PostgreSQL 18 has parallel workers apply large transactions unless told otherwise, and before 18.2 the
+			-- transactions of a worker that failed could be lost.
+			EXECUTE format('CREATE SUBSCRIPTION %I CONNECTION %L PUBLICATION %1$I WITH (create_slot = false, slot_name = %1$I, copy_data = %3$s, enabled = %3$s, streaming = off)',
 				subscription, current_setting('firn.address'), copies::text);
 		EXCEPTION WHEN OTHERS OR query_canceled THEN
 			-- Said anew, because the log has the statement that an error came from. An address

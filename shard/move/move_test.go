@@ -123,6 +123,11 @@ func TestThereAndBack(t *testing.T) {
 	}
 	m := mover(t, a, b)
 	moved := mustMove(t, m.Move, 1)
+	for _, s := range []*site{a, b} { // f or false, by version: no parallel worker applies what comes
+		if got := s.one(t, "SELECT count(*)::text FROM pg_subscription WHERE substream::text NOT IN ('f', 'false')"); got != "0" {
+			t.Errorf("%s: %s subscriptions stream transactions that are under way", s.Name, got)
+		}
+	}
 	if len(moved) != 1 || moved[0].Pause == 0 || moved[0].Rows["users"] != 500 || moved[0].Rows["events_1"] != 135 {
 		t.Errorf("moved: %v", moved)
 	}
