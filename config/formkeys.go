@@ -51,7 +51,7 @@ func (s *Form) loadKeys(warn func(string)) ([]public.Key, error) {
 		}
 		keys, err := public.ParseKeys(text)
 		if err != nil {
-			return nil, fmt.Errorf("variable %s: %s", name, phrase.WithoutPackage(err.Error()))
+			return nil, faulty("variable %s: %s", name, phrase.WithoutPackage(err.Error()))
 		}
 		return keys, nil
 	}
@@ -60,7 +60,7 @@ func (s *Form) loadKeys(warn func(string)) ([]public.Key, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, missing
 	case err != nil:
-		return nil, errors.New(phrase.WithoutPackage(err.Error()))
+		return nil, faulty("%s", phrase.WithoutPackage(err.Error()))
 	}
 	const others = 0o007
 	if info, err := os.Stat(source); err == nil && runtime.GOOS != "windows" && info.Mode()&others != 0 && warn != nil {

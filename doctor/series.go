@@ -85,6 +85,19 @@ func (e *exam) spread(ctx context.Context) {
 	}
 }
 
+// onlySpread reports whether the settings name no store and no pool, and all series are sequences over several
+// stores: nothing would be in the default file.
+func (e *exam) onlySpread() bool {
+	file := e.set.File
+	if file == nil || len(file.Series) == 0 || len(file.Pools) > 0 || e.set.StoreURL().Text != "" {
+		return false
+	}
+	if _, said := e.set.Said("pool"); said {
+		return false
+	}
+	return !slices.ContainsFunc(file.Series, func(one config.Written) bool { return !one.Across() })
+}
+
 // partIn returns what is wrong with one of the stores of a sequence. It makes no file.
 func partIn(ctx context.Context, s *config.Series, url string) error {
 	if path, ok := whichstore.File(url); ok && !remedy.IsFile(path) {

@@ -95,9 +95,9 @@ func (e *EndError) Error() string {
 		in = " of " + e.Period
 	}
 	if e.Left > 0 {
-		return fmt.Sprintf("document: series %q has only %d numbers left%s, not enough for this call: %s has room for %d", e.Series, e.Left, in, e.Pattern, e.Max)
+		return fmt.Sprintf("document: series %q has only %s left%s, not enough for this call: %s has room for %d", e.Series, counted(e.Left), in, e.Pattern, e.Max)
 	}
-	return fmt.Sprintf("document: series %q is used up: %s has room for %d numbers%s", e.Series, e.Pattern, e.Max, in)
+	return fmt.Sprintf("document: series %q is used up: %s has room for %s%s", e.Series, e.Pattern, counted(e.Max), in)
 }
 
 // Retryable is false: NextAt may be months ahead; see firn.Retryable.
@@ -205,4 +205,12 @@ type ClockError struct {
 
 func (e *ClockError) Error() string {
 	return fmt.Sprintf("document: series %q: the store's clock gives the date %q", e.Series, e.Period)
+}
+
+// counted counts numbers in words.
+func counted(n int64) string {
+	if n == 1 {
+		return "1 number"
+	}
+	return fmt.Sprintf("%d numbers", n)
 }

@@ -21,7 +21,7 @@ func ExampleGuesser() {
 	}
 	// Output:
 	// discord  2016-04-30T11:18:25.796Z  worker=1 process=0 seq=7
-	// twitter  2012-03-03T13:01:20.453Z  datacenter=1 worker=0 seq=7
+	// twitter  2012-03-03T13:01:20.453Z  datacenter=1 worker=0 seq=7  same bits as leaf (bwmarrin/snowflake): worker=32
 	// classic  2018-03-27T00:39:31.427Z  datacenter=1 worker=0 seq=7
 }
 

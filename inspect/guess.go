@@ -92,7 +92,7 @@ func NewGuesser(now time.Time, but ...firn.Layout) *Guesser {
 			return
 		}
 		c := candidate{Decoder: NewDecoder(l), habit: h}
-		c.name = name
+		c.name, c.same = name, sameBits(l)
 		c.clock, _ = l.Field("time")
 		c.now, c.newest = l.Tick(now), l.Tick(now.Add(latest))
 		c.earliest = max(l.Tick(l.Epoch().Add(soonest)), l.Tick(c.since))

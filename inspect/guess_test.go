@@ -125,3 +125,40 @@ func TestGuessesEveryPreset(t *testing.T) {
 		}
 	}
 }
+
+// Twitter's layout and that of bwmarrin/snowflake read the same bits. Both guesses say so.
+func TestSameBits(t *testing.T) {
+	const id = firn.ID(1541815603604639749)
+	want := map[string][3]string{
+		"twitter": {"leaf", "leaf (bwmarrin/snowflake): worker=37", "2022-06-28T16:07:40.105Z  datacenter=1 worker=5 seq=5  same bits as leaf (bwmarrin/snowflake): worker=37"},
+		"leaf":    {"twitter", "twitter: datacenter=1 worker=5", "2022-06-28T16:07:40.105Z  worker=37 seq=5  same bits as twitter: datacenter=1 worker=5"},
+	}
+	found := 0
+	for _, g := range NewGuesser(guessedAt).Append(nil, id) {
+		var r Reading
+		if err := g.Decode(id, &r); err != nil {
+			t.Fatal(err)
+		}
+		layout, text := r.SameBits()
+		w, ok := want[g.Name()]
+		if layout != w[0] || text != w[1] {
+			t.Errorf("%s: %q, %q, want %q", g.Name(), layout, text, w)
+		}
+		if got := string(r.AppendText(nil)); ok && got != w[2] {
+			t.Errorf("%s: %q, want %q", g.Name(), got, w[2])
+		}
+		if ok {
+			found++
+		}
+	}
+	if found != len(want) {
+		t.Errorf("%d of %d guesses", found, len(want))
+	}
+	var r Reading // in a layout that is known, nothing is left to say
+	if err := NewDecoder(firn.MustLayout("leaf")).Decode(id, &r); err != nil {
+		t.Fatal(err)
+	}
+	if layout, text := r.SameBits(); layout != "" || text != "" {
+		t.Errorf("of a known layout: %q, %q", layout, text)
+	}
+}

@@ -27,6 +27,9 @@ type Reading struct {
 	Fields []Field     // besides the time, as the layout has them, high bits first
 
 	decimals int // of a second, that the time is written with
+
+	id   firn.ID  // where Layout is set
+	same *Decoder // what SameBits speaks of
 }
 
 // A Field is one field of an id: a number, or a text where it has one.
@@ -62,7 +65,7 @@ func (r *Reading) appendTime(dst []byte) []byte {
 	return r.Time.AppendFormat(dst, "2006-01-02T15:04:05."+strings.Repeat("0", r.decimals)+"Z07:00")
 }
 
-// AppendText appends the time and the fields on one line:
+// AppendText appends the time and the fields on one line, and [Reading.SameBits]:
 // 2026-11-20T12:00:00.000Z  worker=1 seq=7.
 func (r *Reading) AppendText(dst []byte) []byte {
 	if r.Time.IsZero() {
@@ -77,11 +80,15 @@ func (r *Reading) AppendText(dst []byte) []byte {
 		}
 		dst = f.appendValue(append(append(dst, f.Name...), '='))
 	}
+	if r.same != nil {
+		dst = r.appendSameBits(append(dst, "  same bits as "...))
+	}
 	return dst
 }
 
 // AppendJSON appends one object: id, which is the id as it was given, layout, time, unix_ms
-// and the other fields by their names; of what carries no time, neither of these two.
+// and the other fields by their names; of what carries no time, neither of these two. same_bits
+// is the name of the preset that [Reading.SameBits] speaks of.
 func (r *Reading) AppendJSON(dst, id []byte) []byte {
 	// Names and texts have no character that JSON would escape.
 	dst = append(append(append(dst, `{"id":"`...), id...), '"')
@@ -100,6 +107,9 @@ func (r *Reading) AppendJSON(dst, id []byte) []byte {
 		}
 		dst = strconv.AppendInt(dst, f.Number, 10)
 	}
+	if r.same != nil {
+		dst = append(append(append(dst, `,"same_bits":"`...), r.same.name...), '"')
+	}
 	return append(dst, '}')
 }
 
@@ -110,6 +120,7 @@ type Decoder struct {
 	name     string
 	decimals int
 	fields   []firn.Field // besides the time
+	same     *Decoder     // of a guess: see SameBits
 }
 
 // NewDecoder returns the decoder of a valid layout.
@@ -143,7 +154,7 @@ func (d *Decoder) Decode(id firn.ID, into *Reading) error {
 	for _, f := range d.fields {
 		fields = append(fields, Field{Name: f.Name, Number: f.Of(id)})
 	}
-	*into = Reading{Name: d.name, Layout: d.layout, Time: p.Time, Tick: p.Tick, Fields: fields, decimals: d.decimals}
+	*into = Reading{Name: d.name, Layout: d.layout, Time: p.Time, Tick: p.Tick, Fields: fields, decimals: d.decimals, id: id, same: d.same}
 	return nil
 }
 

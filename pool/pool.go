@@ -92,7 +92,11 @@ type RemainsError struct {
 }
 
 func (e *RemainsError) Error() string {
-	return fmt.Sprintf("pool: %q has no record, but the store has %d records of an earlier pool of that name: its ids may be in use", e.Pool, e.Workers)
+	records := "a record"
+	if e.Workers > 1 {
+		records = fmt.Sprintf("%d records", e.Workers)
+	}
+	return fmt.Sprintf("pool: %q has no record, but the store has %s of an earlier pool of that name: its ids may be in use", e.Pool, records)
 }
 
 // An OverlapError says that a pool could make ids that another pool of the store makes.

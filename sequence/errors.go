@@ -68,7 +68,7 @@ func (e *EndError) Error() string {
 		end = "no larger number fits 63 bits"
 	}
 	if e.Left > 0 {
-		return fmt.Sprintf("sequence: series %q has only %d numbers left, not enough for this call: %s", e.Name, e.Left, end)
+		return fmt.Sprintf("sequence: series %q has only %s left, not enough for this call: %s", e.Name, numbers(e.Left), end)
 	}
 	return fmt.Sprintf("sequence: series %q is used up: %s", e.Name, end)
 }
@@ -110,7 +110,7 @@ type OutageError struct {
 func (e *OutageError) Error() string {
 	hand := "no number in hand"
 	if e.Left > 0 {
-		hand = fmt.Sprintf("%d numbers in hand, fewer than the %d asked for", e.Left, e.Want)
+		hand = fmt.Sprintf("%s in hand, fewer than the %d asked for", numbers(e.Left), e.Want)
 	}
 	text := fmt.Sprintf("sequence: series %q has %s", e.Name, hand)
 	if !errors.Is(e.Err, store.ErrDenied) {
@@ -155,4 +155,12 @@ func nextStep(err error) string {
 		return record.Recovery(err, " --numbers N", " (add --outage if any process of a pool had an outage budget of more than 5 min)")
 	}
 	return "firn doctor --store URL, with the URL of the store, says what is wrong; the series issues again when a process opens it anew after that is mended"
+}
+
+// numbers counts numbers in words.
+func numbers(n int64) string {
+	if n == 1 {
+		return "1 number"
+	}
+	return fmt.Sprintf("%d numbers", n)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync/atomic"
 
@@ -173,12 +172,12 @@ func neverHeld(cmd *cobra.Command, s store.Store, from string) string {
 func (o *backfillOptions) readTimes(cmd *cobra.Command, b *backfill.Backfill) error {
 	in, name := cmd.InOrStdin(), "standard input"
 	if o.times != "-" {
-		f, err := os.Open(o.times)
+		files, _, err := openInputs([]string{o.times})
 		if err != nil {
-			return ui.Bad("%w", err)
+			return err
 		}
-		defer f.Close()
-		in, name = ui.Input{Reader: f, Context: cmd.Context()}, o.times
+		defer closeFiles(files)
+		in, name = ui.Input{Reader: files[0], Context: cmd.Context()}, o.times
 	}
 	var made atomic.Int64
 	ui.Tell(cmd.Context(), func() string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ warning, which changes no exit code.`,
 			if place.Path == "" {
 				return ui.Failed("there is no config to check").Hint("firn config check FILE")
 			}
-			return checkConfig(place, cmd.OutOrStdout(), wantsJSON(cmd))
+			return checkConfig(cmd.Context(), place, cmd.OutOrStdout(), wantsJSON(cmd))
 		},
 	}
 }
@@ -69,16 +70,19 @@ type faultLine struct {
 	Warning string `json:"warning,omitempty"` // instead of Fault
 }
 
-func checkConfig(place config.Location, out io.Writer, asJSON bool) error {
-	c, err := place.Read()
+func checkConfig(ctx context.Context, place config.Location, out io.Writer, asJSON bool) error {
 	path := place.Path
-	if err == nil {
-		err = c.CheckKeys(withAdvice)
-	}
+	c, err := ui.Within(ctx, func() (*config.File, error) {
+		c, err := place.Read()
+		if err == nil {
+			err = c.CheckKeys(withAdvice)
+		}
+		return c, err
+	})
 	var wrong *config.FaultsError
 	switch {
 	case errors.As(err, new(*config.NoFileError)):
-		return ui.Failed("%w", err).Hint("name a file that is there, or no file, to check the one that commands read: firn config check")
+		return ui.Bad("%w", err).Hint("name a file that is there, or no file, to check the one that commands read: firn config check")
 	case errors.As(err, &wrong) && asJSON:
 		enc := json.NewEncoder(out)
 		for _, f := range wrong.Faults {

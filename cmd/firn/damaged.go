@@ -84,3 +84,21 @@ func (l *damagedLine) row() [7]any { return [7]any{l.Series, l.Kind, "-", "-", "
 func (l *damagedLine) facts() [][2]string {
 	return [][2]string{{"series", l.Series}, {"kind", l.Kind}, {"error", l.Error}}
 }
+
+// A damagedPool is a pool of which a record cannot be read.
+type damagedPool struct {
+	Pool  string `json:"pool"`
+	Error string `json:"error"`
+}
+
+// damagedPools are the pools whose records cannot be read.
+func damagedPools(damaged []*store.FormatError) (all []poolRow) {
+	for _, bad := range damaged {
+		all = append(all, &damagedPool{Pool: lastOf(definition(bad.Key)), Error: phrase.Reason(bad)})
+	}
+	return all
+}
+
+func (l *damagedPool) name() string { return l.Pool }
+
+func (l *damagedPool) row() []any { return []any{l.Pool, "-", "-", "-", "-", "-", "-", "-", l.Error} }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -79,4 +80,46 @@ func TestDamagedRecords(t *testing.T) {
 	has("next orders", firn(2, "next orders"), "--first N")
 	firn(0, "series create orders --kind sequence --first 5000")
 	has("next orders", firn(0, "next orders"), "5000")
+}
+
+// A pool whose record cannot be read hides no other pool, nor the workers of another.
+func TestDamagedPool(t *testing.T) {
+	t.Parallel()
+	pg := testserver.Postgres(t)
+	firn := func(want int, line string) string { return firnOn(t, pg.URL(), want, strings.Fields(line)...) }
+	for _, line := range []string{
+		"pool create p-10 --workers 0-1 --new", "pool create p-2 --workers 2-3 --new", "pool create web --workers 4-5 --new",
+		"next --pool p-10", "next --pool p-2", "next --pool web",
+	} {
+		firn(0, line)
+	}
+	conn, err := pgx.Connect(t.Context(), pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	damage := func(key string) {
+		t.Helper()
+		if tag, err := conn.Exec(t.Context(), "UPDATE firn_records SET value = '{' WHERE key LIKE $1", key); err != nil || tag.RowsAffected() != 1 {
+			t.Fatalf("%s: %v", key, err)
+		}
+	}
+	matches := func(line string, want ...string) {
+		t.Helper()
+		out := firn(0, line)
+		if !regexp.MustCompile(`(?s)` + strings.Join(want, ".*")).MatchString(out) {
+			t.Errorf("firn %s lacks %q:\n%s", line, want, out)
+		}
+	}
+	damage("pool/p-2")
+	const hint = "firn: hint: if there is a backup: stop all processes that use the store, put the record pool/p-2 back from it"
+	matches("pool ls", `\np-2 +- .* record pool/p-2: `, `\np-10 +firn +0-1 `, `\nweb +firn +4-5 `, `firn: warning: record pool/p-2: `, hint)
+	matches("pool ls --json", `\{"pool":"p-2","error":"record pool/p-2: `, `\{"pool":"web",`)
+	matches("worker ls", `\np-2 +- +damaged `, `\np-10 +0 +free `, `\nweb +4 +free `, `firn: warning: record pool/p-2: `, hint)
+	matches("worker ls --json", `\{"pool":"p-2","error":"record pool/p-2: `, `\{"pool":"p-10","worker":0,`)
+	matches("version --store "+pg.URL(), `firn: warning: record pool/p-2: `, hint)
+	damage("pool/web/%")
+	matches("pool ls", `\np-10 +firn +0-1 `, `\nweb +- .* record pool/web/\S+: `, `put the record pool/web/`)
+	firn(1, "pool show p-2")
+	firn(1, "worker ls --pool p-2")
 }

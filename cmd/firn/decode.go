@@ -31,9 +31,10 @@ Ids are arguments, or lines of standard input where there are none or "-". With
 --layout they are read in that layout, and without in that of the pool if firn.yaml
 has one pool. Else there is a line for every known layout in which the id makes
 sense, those of the pools first and then the most plausible: an id does not say
-which layout it is of, so take the first line as a guess. Ids of bwmarrin/snowflake
-have the bits and the epoch of Twitter's: leaf shows their node as one number. UUIDs,
-ULIDs, ObjectIds and TIDs of the AT Protocol are known by their shape.
+which layout it is of, so take the first line as a guess. Where two layouts divide the
+same bits differently, the line of each says what the other reads: bwmarrin/snowflake
+has Twitter's bits and epoch with a node in place of datacenter and worker, as leaf
+has. UUIDs, ULIDs, ObjectIds and TIDs of the AT Protocol are known by their shape.
 
 Ids in a public form are read in that of --as; or, where it is not given, in those
 of the series in firn.yaml, and else as base62, base64url and the like, as far as that
@@ -84,6 +85,7 @@ type decoder struct {
 	asked   *formReader   // of --as, which all texts are in; nil: find out
 	forms   []*formReader // of the series in the config
 	numbers []*formReader // those of them whose texts are numbers
+	unread  []unreadForm  // of series whose keys are missing
 
 	documents []*documentReader // of the series in the config, or of --pattern
 
@@ -344,6 +346,19 @@ func printReading(w io.Writer, r *inspect.Reading, id string) error {
 // likeOpaque is how an opaque id looks, with its prefix.
 var likeOpaque = regexp.MustCompile(`^(?:([a-z][a-z0-9_]*)_)?[1-9A-HJ-NP-Za-km-z]{23}$`)
 
+// missingKeys adds to an error what is missing to read a text that may be an opaque id of a series in firn.yaml,
+// and reports whether anything is.
+func (d *decoder) missingKeys(f *ui.Failure, text string) (missing bool) {
+	m := likeOpaque.FindStringSubmatch(text)
+	for _, u := range d.unread {
+		if m != nil && u.prefix == m[1] {
+			f.Hint("%s", u.hint(text))
+			missing = true
+		}
+	}
+	return missing
+}
+
 // advise adds what to do about an id that could not be read.
 func (d *decoder) advise(text string, err error) error {
 	var syntax *firn.SyntaxError
@@ -354,12 +369,15 @@ func (d *decoder) advise(text string, err error) error {
 			if m[1] != "" {
 				as += ":" + m[1]
 			}
-			f.Hint("an opaque id? --as %s --series SERIES --keys FILE", as)
+			if !d.missingKeys(f, text) {
+				f.Hint("an opaque id? --as %s --series SERIES --keys FILE", as)
+			}
 		}
 		return f
 	}
 	var f *ui.Failure
 	if errors.As(err, &f) && len(f.Hints) > 0 {
+		d.missingKeys(f, text)
 		return f
 	}
 	f = ui.Bad("%w", err)

@@ -105,7 +105,7 @@ func (p *findings) explain(f doctor.Finding) *ui.Failure {
 	case f.Series != nil:
 		err = (&drawing{f.Series, p.hints}).explain(err)
 	case f.Pool != nil:
-		err = poolFailure(err, poolPlace{url: whichstore.Text(f.Pool.URL), from: f.Pool.From, file: f.Pool.File})
+		err = poolFailure(err, poolPlace{url: whichstore.Text(f.Pool.URL), from: f.Pool.From, shard: f.Pool.Options.Shard, file: f.Pool.File})
 	case errors.As(err, new(*store.OtherStoreError)):
 		err = poolTrouble(p.cmd, err)
 	default:

@@ -23,6 +23,7 @@ import (
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/public"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -128,7 +129,7 @@ func (d *drawing) open(ctx context.Context, errs io.Writer, n int64, asJSON bool
 		ids.kind = d.Kind
 	}
 	if d.Form != nil {
-		if ids.form, err = d.Form.Open(warnOn(errs)); err != nil {
+		if ids.form, err = ui.Within(ctx, func() (public.Form, error) { return d.Form.Open(warnOn(errs)) }); err != nil {
 			return nil, err
 		}
 		ids.spec = d.Form

@@ -64,6 +64,9 @@ func (d *decoder) withForms(set *settings) {
 		if err != nil {
 			name := set.File.Series[i].Name.Text
 			ui.PrintWarning(d.errs, "series %s: its public form is not read: %s", name, err)
+			if set.File.Series[i].Public.Kind.Name == "opaque" {
+				d.unread = append(d.unread, unreadForm{name, set.File.Series[i].Public.Values["prefix"], set.File.Path, err})
+			}
 			continue
 		}
 		r := newFormReader(f, spec, set.File)
@@ -72,6 +75,22 @@ func (d *decoder) withForms(set *settings) {
 		}
 		d.forms = append(d.forms, r)
 	}
+}
+
+// An unreadForm is the form opaque of a series in firn.yaml whose keys could not be read.
+type unreadForm struct {
+	series, prefix, file string
+	err                  error
+}
+
+// hint says what is missing to read a text that may be of the form.
+func (u *unreadForm) hint(text string) string {
+	var keys *config.KeysError
+	if errors.As(u.err, &keys) && keys.Source == "" {
+		return fmt.Sprintf("if it is an opaque id of series %s, its keys are missing: write public: { form: opaque, keys: FILE } for it in %s; or once: firn decode --series %s --keys FILE %s",
+			u.series, u.file, phrase.ShellWord(u.series), phrase.ShellWord(text))
+	}
+	return fmt.Sprintf("if it is an opaque id of series %s: that form is not read, because %s", u.series, u.err)
 }
 
 // newFormReader makes the reader of a form that was opened; file may be nil.

@@ -39,7 +39,10 @@ func (h hinter) lines(f *ui.Failure) []string {
 		if one.Script != "" && h.cmd != nil && ui.PersonAt(h.cmd) == nil {
 			text = one.Script
 		}
-		all = append(all, hinter{h.cmd, one.OtherKind}.compose(text))
+		if !one.Guess {
+			text = hinter{h.cmd, one.OtherKind}.compose(text)
+		}
+		all = append(all, text)
 	}
 	return all
 }

@@ -33,7 +33,7 @@ func explainLease(l *config.Leasing, err error) error {
 	case errors.As(err, &option):
 		return l.Faults(err)
 	}
-	if f := poolFailure(err, poolPlace{url: whichstore.Text(l.URL), from: l.From, file: l.File, serves: l.Serves}); f != nil {
+	if f := poolFailure(err, poolPlace{url: whichstore.Text(l.URL), from: l.From, shard: l.Options.Shard, file: l.File, serves: l.Serves}); f != nil {
 		return f
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -80,7 +81,7 @@ process that died: there HELD is "up to" a number.`,
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, func(s store.Store) error {
-				return listPools(cmd.Context(), s, cmd.OutOrStdout(), wantsJSON(cmd))
+				return listPools(cmd, s)
 			})
 		},
 	}
@@ -192,37 +193,57 @@ func (l *poolLine) standing(used pool.Usage) {
 	}
 }
 
-func listPools(ctx context.Context, s store.Store, out io.Writer, asJSON bool) error {
-	all, err := pool.List(ctx, s)
+// listPools prints the pools of a store. One of which a record cannot be read hides no other.
+func listPools(cmd *cobra.Command, s store.Store) error {
+	ctx := cmd.Context()
+	all, damaged, err := readSound(s, definition, func(s store.Store) ([]pool.Info, error) { return pool.List(ctx, s) })
 	if err != nil {
 		return err
 	}
-	var lines []poolLine
+	lines := damagedPools(damaged)
 	for _, info := range all {
 		line, err := lookAtPool(ctx, s, info.Name)
-		if err != nil {
+		var bad *store.FormatError
+		switch {
+		case errors.As(err, &bad):
+			damaged = append(damaged, bad)
+			lines = append(lines, &damagedPool{Pool: info.Name, Error: phrase.Reason(bad)})
+		case err != nil:
 			return err
+		default:
+			lines = append(lines, &line)
 		}
-		lines = append(lines, line)
 	}
+	slices.SortFunc(lines, func(a, b poolRow) int { return phrase.CompareNames(a.name(), b.name()) })
+	warnDamaged(cmd, damaged)
 	header := []string{"POOL", "LAYOUT", "WORKERS", "HELD", "FREE", "UNUSABLE", "IDS START", "MAY REPEAT", "STATE"}
-	return ui.Emit(out, asJSON, header, lines, func(line poolLine) []any {
-		workers := line.Workers
-		if line.GivingUp != "" {
-			workers += " (reserves " + line.GivingUp + ")"
-		}
-		held, starts, repeats := strconv.FormatInt(*line.Held, 10), "now", "-"
-		if line.Unknown != nil {
-			held = fmt.Sprintf("up to %d", *line.Unknown)
-		}
-		if line.StartsAt != "" {
-			starts = line.StartsAt
-		}
-		if len(line.MayRepeat) > 0 {
-			repeats = strings.Join(line.MayRepeat, ", ")
-		}
-		return []any{line.Pool, line.Layout, workers, held, *line.Free, *line.Unusable, starts, repeats, line.State}
-	})
+	return ui.Emit(cmd.OutOrStdout(), wantsJSON(cmd), header, lines, poolRow.row)
+}
+
+// A poolRow is a pool as pool ls prints it: an object with --json, or a row.
+type poolRow interface {
+	name() string
+	row() []any
+}
+
+func (l *poolLine) name() string { return l.Pool }
+
+func (l *poolLine) row() []any {
+	workers := l.Workers
+	if l.GivingUp != "" {
+		workers += " (reserves " + l.GivingUp + ")"
+	}
+	held, starts, repeats := strconv.FormatInt(*l.Held, 10), "now", "-"
+	if l.Unknown != nil {
+		held = fmt.Sprintf("up to %d", *l.Unknown)
+	}
+	if l.StartsAt != "" {
+		starts = l.StartsAt
+	}
+	if len(l.MayRepeat) > 0 {
+		repeats = strings.Join(l.MayRepeat, ", ")
+	}
+	return []any{l.Pool, l.Layout, workers, held, *l.Free, *l.Unusable, starts, repeats, l.State}
 }
 
 // show prints all there is to say of a pool.

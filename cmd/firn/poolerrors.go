@@ -28,9 +28,10 @@ import (
 
 // A poolPlace is where a pool was looked for. The zero one knows nothing.
 type poolPlace struct {
-	url  string            // of the store
-	from map[string]string // where each setting of the pool is from
-	file *config.File      // the firn.yaml that lists the pools; nil if there is no firn.yaml
+	url   string            // of the store
+	from  map[string]string // where each setting of the pool is from
+	shard int64             // that ids are wanted of
+	file  *config.File      // the firn.yaml that lists the pools; nil if there is no firn.yaml
 
 	looks  bool // the command makes no ids: a name that is nearly a pool's is taken for a mistyped one
 	serves bool // a server, which takes the pool of a series of the file from there
@@ -64,7 +65,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	case errors.As(err, &early):
 		return tooEarly(err, early)
 	case errors.As(err, &full):
-		return fullPool(err, full, at.from)
+		return fullPool(err, full, at)
 	case errors.As(err, &fresh):
 		return ui.Failed("%w", ui.Rename(phrase.Reason(err), err)).
 			Hint("leave out %s to take any free one, or widen the pool: firn pool set %s --workers A-B", remedy.Setting(at.from, "worker"), phrase.ShellWord(fresh.Pool))

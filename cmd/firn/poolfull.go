@@ -12,12 +12,16 @@ import (
 )
 
 // fullPool says what to do where a pool has no free worker. To wait comes last: a process that runs
-// keeps its worker. From says where each setting of the pool is from.
-func fullPool(err error, full *lease.FullError, from map[string]string) *ui.Failure {
+// keeps its worker.
+func fullPool(err error, full *lease.FullError, at poolPlace) *ui.Failure {
 	name, held := phrase.ShellWord(full.Pool), isHeld(full)
 	f := ui.Failed("%w", ui.Rename(phrase.Reason(full), err))
 	if full.Behind > 0 {
 		f.Hint("%s", remedy.WrongClock)
+	}
+	if full.Layout.Shards() > 1 {
+		f.Hint("shard %d has no worker of its own (%s): a worker makes ids of all shards of layout %s, and this process may take %s. To make ids of a shard for several programs, let them ask one server, with series: { NAME: { kind: flake, shard: %d } } in its firn.yaml: docs/server.md",
+			at.shard, remedy.Setting(at.from, "shard"), layoutName(full.Layout), phrase.Counted(full.Workers, "worker", "workers"), at.shard)
 	}
 	if held {
 		f.Hint("to see who holds them: firn worker ls; a process that runs keeps its worker, so one falls free only when its process has ended or died")
@@ -28,7 +32,7 @@ func fullPool(err error, full *lease.FullError, from map[string]string) *ui.Fail
 	known := errors.As(err, &room)
 	switch {
 	case known && room.One:
-		f.Hint("leave out %s to take any free one", remedy.Setting(from, "worker"))
+		f.Hint("leave out %s to take any free one", remedy.Setting(at.from, "worker"))
 	case known && room.Wider != "":
 		f.Hint("to give the pool more workers, if no pool of another store has them: firn pool set %s --workers %s", name, room.Wider)
 	case known:

@@ -51,6 +51,24 @@ func TestHintsOfAFullPool(t *testing.T) {
 	mustAll(t, "pool set ledger --workers 0-3 --store "+url, "next --pool ledger --store "+url)
 }
 
+// A shard has no worker of its own, which somebody may think whose two processes have one shard each.
+func TestHintsOfAFullPoolOfShards(t *testing.T) {
+	url := "sqlite:" + filepath.Join(emptyHome(t), "ids.db")
+	mustAll(t, "pool create ledger --new --layout instagram --store "+url)
+	s, err := open.URL(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	l, err := lease.Open(t.Context(), s, &lease.Options{Pool: "ledger", Shard: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	refusedWith(t, []string{"next", "--pool", "ledger", "--shard", "5", "--wait", "100ms", "--store", url},
+		"shard 5 has no worker of its own (--shard): a worker makes ids of all shards of layout instagram, and this process may take 1 worker", "let them ask one server, with series: { NAME: { kind: flake, shard: 5 } } in its firn.yaml")
+}
+
 // A full pool is not told to take workers that another pool has.
 func TestHintsOfAFullPoolBesideOthers(t *testing.T) {
 	url := heldPool(t, "pool create web --new --workers 3-511", "pool create mail --new --workers 512-1023")

@@ -95,16 +95,21 @@ func (o *keygenOptions) run(out io.Writer) error {
 
 // add appends a key to a file that is there.
 func (o *keygenOptions) add(out io.Writer) error {
-	text, err := os.ReadFile(o.out)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch info, err := os.Stat(o.out); {
+	case errors.Is(err, fs.ErrNotExist):
 		return &config.KeysError{Source: o.out}
+	case err != nil:
+		return ui.Bad("%w", err)
+	case !info.Mode().IsRegular():
+		return ui.Bad("--out %s: it is no regular file", o.out)
 	}
+	text, err := os.ReadFile(o.out)
 	if err != nil {
-		return ui.Failed("%w", err)
+		return ui.Bad("%w", err)
 	}
 	keys, err := public.LoadKeys(o.out)
 	if err != nil {
-		return ui.Failed("%s", phrase.WithoutPackage(err.Error()))
+		return ui.Bad("%s", phrase.WithoutPackage(err.Error()))
 	}
 	highest := 0
 	for _, k := range keys {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			return ui.Bad("unknown flag -%s", name).Hint("%s --help", cmd.CommandPath())
 		}
 		f := ui.Bad("unknown flag --%s", name)
-		if best := nearest.Misspelled(name, names); best != "" {
+		if best := nearest.Name(name, names); best != "" && (isPlural(name, best) || !isFlag(cmd.Root(), name)) {
 			f = f.Hint("is it --%s?", best)
 		}
 		return f.Hint("%s --help", cmd.CommandPath())
@@ -178,6 +179,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	return ui.Bad("%s", err).Hint("%s --help", cmd.CommandPath())
 }
+
+// isFlag reports whether the command or one of its subcommands has a flag of that name: then it was not mistyped.
+func isFlag(cmd *cobra.Command, name string) bool {
+	return flagOf(cmd, name) != nil || slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return isFlag(c, name) })
+}
+
+// isPlural reports whether one of the names is the plural of the other, as of --shard and --shards.
+func isPlural(a, b string) bool { return a == b+"s" || b == a+"s" }
 
 // valueError explains what is wrong with the value of a flag or variable.
 func valueError(name string, err error) error {
@@ -204,6 +213,9 @@ func valueError(name string, err error) error {
 // explain turns the errors of cobra, which come before a command runs, into
 // ours.
 func explain(cmd *cobra.Command, err error) error {
+	if errors.As(err, new(ui.Exit)) {
+		return err
+	}
 	err = poolTrouble(cmd, forgotten(cmd, err))
 	var f *ui.Failure
 	if err != nil && !errors.As(err, &f) {
@@ -231,9 +243,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	}
 	longer := cmd.SuggestionsFor(name) // commands whose names begin so
 	if near := nearest.Name(name, names); near != "" {
-		return f.Hint("is it %s %s?", cmd.CommandPath(), near)
+		return f.HintGuess("is it %s %s?", cmd.CommandPath(), near)
 	} else if len(longer) > 0 {
-		return f.Hint("is it %s %s?", cmd.CommandPath(), longer[0])
+		return f.HintGuess("is it %s %s?", cmd.CommandPath(), longer[0])
 	}
 	return f.Hint("%s --help", cmd.CommandPath())
 }

@@ -267,7 +267,7 @@ func (l *documentLine) row() [7]any {
 		settings += ", lossy"
 	}
 	if l.Names != nil {
-		settings += fmt.Sprintf(", %d of %d names", *l.Names, l.MaxNames)
+		settings += fmt.Sprintf(", %d of %s", *l.Names, phrase.Plural(l.MaxNames, "name"))
 	}
 	return [7]any{l.Series, l.Kind, orDash(strings.Join(textsOf(l.last), ", ")), "-", "-", settings, "-"}
 }
@@ -353,7 +353,7 @@ func listSeries(cmd *cobra.Command) error {
 		lines, bad := d.partLines(cmd, listed)
 		all, damaged = append(all, lines...), append(damaged, bad...)
 	}
-	slices.SortStableFunc(all, func(a, b seriesLine) int { return strings.Compare(a.name(), b.name()) })
+	slices.SortStableFunc(all, func(a, b seriesLine) int { return phrase.CompareNames(a.name(), b.name()) })
 	warnDamaged(cmd, damaged)
 	return printSeries(cmd.OutOrStdout(), all, wantsJSON(cmd))
 }

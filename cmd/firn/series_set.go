@@ -86,7 +86,7 @@ func (d *drawing) widen(cmd *cobra.Command, st store.Store) error {
 		zone = " and the zone " + info.Zone
 	}
 	if info.MaxNames > 0 {
-		return d.tell(cmd, st, "template %s has the pattern %s%s and %d of at most %d names\n", d.Name, info.Pattern, zone, info.Names, info.MaxNames)
+		return d.tell(cmd, st, "template %s has the pattern %s%s and %d of at most %s\n", d.Name, info.Pattern, zone, info.Names, phrase.Plural(info.MaxNames, "name"))
 	}
 	return d.tell(cmd, st, "document %s has the pattern %s%s\n", d.Name, info.Pattern, zone)
 }
@@ -112,7 +112,7 @@ func (d *drawing) change(cmd *cobra.Command, st store.Store, change func() (sequ
 	case err != nil:
 		return err
 	}
-	return d.tell(cmd, st, "%s %s continues above %d, and a process reserves %d numbers at a time\n", d.Kind, d.Name, int64(i.Granted), i.Cache)
+	return d.tell(cmd, st, "%s %s continues above %d, and a process reserves %s at a time\n", d.Kind, d.Name, int64(i.Granted), phrase.Plural(int(i.Cache), "number"))
 }
 
 // tell prints what a series is now.

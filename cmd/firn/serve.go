@@ -129,13 +129,14 @@ func (o *serveCommand) run(cmd *cobra.Command) error {
 	defer stop()
 	reload, quit := onHangUp()
 	defer quit()
-	cfg, err := o.load()
+	load := func() (*config.Config, error) { return ui.Within(ctx, o.load) }
+	cfg, err := load()
 	if err != nil {
-		return err
+		return ui.Signalled(ctx, err)
 	}
 	err = daemon.Run(ctx, cfg, &daemon.Options{
 		Logger: log, NoAuth: o.noAuth, Hostname: hostname, Version: buildVersion().Version,
-		Reload: reload, Load: o.load, Advise: o.hints.serving,
+		Reload: reload, Load: load, Advise: o.hints.serving,
 		Explain: func(err error) error { return serveFailure(cmd, err) },
 		Started: func(r daemon.Running) error {
 			if err := o.announce(cmd.OutOrStdout(), r); err != nil {

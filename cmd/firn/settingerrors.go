@@ -95,7 +95,6 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 	f := ui.Bad("%w", err)
 	switch {
 	case errors.As(err, &find):
-		f.Code = ui.ExitFailed
 		return f.Hint("--config FILE, if it is not that one")
 	case errors.As(err, &trust):
 		return f.Hint("--config ./%s, if you trust it; or chown, and chmod go-w %s", trust.Path, trust.Path)
@@ -145,15 +144,13 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 
 // keysFailure says how the keys of a public form are named, or put back.
 func keysFailure(err error, e *config.KeysError) *ui.Failure {
-	f := ui.Failed("%w", err)
+	f := ui.Bad("%w", err)
 	_, variable := strings.CutPrefix(e.Source, config.KeysFromVariable)
 	switch {
 	case e.Path != "":
-		f.Code = ui.ExitUsage
 		return f.Hint("write the file that has the keys, or env:NAME, into %s: public: { form: %s, keys: firn.keys }", e.Path, e.Form).
 			Hint("%s", firstKey("firn.keys"))
 	case e.Source == "":
-		f.Code = ui.ExitUsage
 		return f.Hint("name the file or the variable that has it: --keys FILE, or --keys env:NAME").Hint("%s", firstKey("firn.keys"))
 	case variable:
 		return f.Hint("%s", keysBack).Hint("only if there never were any: firn public keygen")

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/firn-id/firn/config"
+	"github.com/firn-id/firn/internal/ui"
 )
 
 // Settings are what a command works with: flags and FIRN_ variables, and firn.yaml.
@@ -24,7 +25,7 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := place.Read()
+	file, err := ui.Within(cmd.Context(), place.Read)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (o *shardsInit) complete(cmd *cobra.Command) error {
 	if o.wish.Keys != topology.Range {
 		return ui.Bad("--bounds is for --keys-by range").Hint("--keys-by range --bounds %s", phrase.ShellWord(o.bounds))
 	}
-	data, err := shortfile.Read(o.bounds)
+	data, err := ui.Within(cmd.Context(), func() ([]byte, error) { return shortfile.Read(o.bounds) })
 	if err != nil {
 		return ui.Bad("--bounds: %w", err)
 	}

@@ -262,9 +262,9 @@ func phaseLine(p move.Progress) string {
 	}
 	switch {
 	case p.Rows > 0 && p.Phase == move.Verifying:
-		fmt.Fprintf(&b, ", %s rows compared", phrase.Count(p.Rows))
+		fmt.Fprintf(&b, ", %s compared", phrase.Counted(p.Rows, "row", "rows"))
 	case p.Rows > 0:
-		fmt.Fprintf(&b, ", %s rows", phrase.Count(p.Rows))
+		fmt.Fprintf(&b, ", %s", phrase.Counted(p.Rows, "row", "rows"))
 	}
 	return b.String()
 }

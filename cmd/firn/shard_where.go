@@ -106,9 +106,12 @@ func (o *shardsWhere) theMap(ctx context.Context, cmd *cobra.Command) (*topology
 	if o.file == "" {
 		return askMap(ctx, cmd)
 	}
-	text, err := shortfile.Read(o.file)
+	text, err := ui.Within(ctx, func() ([]byte, error) { return shortfile.Read(o.file) })
+	if ctx.Err() != nil {
+		return nil, err
+	}
 	if err != nil {
-		return nil, ui.Failed("%w", err).Hint("firn shard ls --map --json > %s", phrase.ShellWord(o.file))
+		return nil, ui.Bad("%w", err).Hint("firn shard ls --map --json > %s", phrase.ShellWord(o.file))
 	}
 	m := new(topology.Map)
 	if err := json.Unmarshal(text, m); err != nil {

@@ -110,12 +110,15 @@ func setUpStore(ctx context.Context, url string, second bool, out, errs io.Write
 		return err
 	}
 	created = created || madeFile
+	_, isFile := whichstore.File(url)
 	line := setupLine{fromurl.Redact(whichstore.Text(url)), created}
 	switch {
 	case asJSON:
 		return json.NewEncoder(out).Encode(line)
 	case created:
 		_, err = fmt.Fprintf(out, "%s: created\n", line.Store)
+	case !s.HasSetup() && !isFile:
+		_, err = fmt.Fprintf(out, "%s: nothing to create: a store of this kind needs no table and no node before its first record\n", line.Store)
 	default:
 		_, err = fmt.Fprintf(out, "%s: everything was there already\n", line.Store)
 	}

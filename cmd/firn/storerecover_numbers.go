@@ -90,11 +90,11 @@ func (n skipped) text(series []string) string {
 	}
 	switch {
 	case len(own) == 0:
-		return phrase.Count(n.all) + " numbers"
+		return phrase.Counted(n.all, "number", "numbers")
 	case n.all == 0:
 		return "numbers: " + strings.Join(own, ", ")
 	}
-	return fmt.Sprintf("%s numbers (%s)", phrase.Count(n.all), strings.Join(own, ", "))
+	return fmt.Sprintf("%s (%s)", phrase.Counted(n.all, "number", "numbers"), strings.Join(own, ", "))
 }
 
 // checkUse refuses numbers that nothing would leave out.
@@ -230,6 +230,11 @@ func countersOf(r recovery.Result) (all []restoredCounter) {
 	return all
 }
 
+// leftOut counts the numbers that are left out.
+func (c restoredCounter) leftOut() string {
+	return phrase.Counted(c.By, "number is", "numbers are")
+}
+
 // above says above which text of each date a document continues; "" if it has given out none.
 func (c restoredCounter) above() string {
 	if len(c.last) == 0 {
@@ -261,13 +266,13 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
 		case c.Kind == config.Sequence:
-			_, err := fmt.Fprintf(out, "series %s: %d numbers are left out; it continues above %d\n", c.Series, c.By, c.Granted)
+			_, err := fmt.Fprintf(out, "series %s: %s left out; it continues above %d\n", c.Series, c.leftOut(), c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":
-			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out in %s%s\n", c.Series, c.By, c.raised(), c.above())
+			_, err := fmt.Fprintf(out, "document %s: %s left out in %s%s\n", c.Series, c.leftOut(), c.raised(), c.above())
 			errs = append(errs, err)
 		default:
-			_, err := fmt.Fprintf(out, "document %s: %d numbers are left out%s\n", c.Series, c.By, c.above())
+			_, err := fmt.Fprintf(out, "document %s: %s left out%s\n", c.Series, c.leftOut(), c.above())
 			errs = append(errs, err)
 		}
 	}

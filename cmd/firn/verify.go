@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -119,7 +120,7 @@ func (o *verification) verdict(r *verify.Report) error {
 	case r.Repeats > 0:
 		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s", phrase.Counted(r.Repeats, "id repeats", "ids repeat"))}
 	case r.Faults > 0:
-		f := &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s no id of the layout", phrase.Counted(r.Faults, "line is", "lines are"))}
+		f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(o.faults(r))}
 		if o.format == formatLines && slices.ContainsFunc(r.Faulty, separated) {
 			return f.Hint("if this is a CSV, name the column of the ids: firn verify --column NAME")
 		}
@@ -203,6 +204,10 @@ func (o *verification) readOne(in io.Reader, name string, to verify.Sink) error 
 		var missing *verify.ColumnError
 		if errors.As(err, &missing) {
 			return ui.Bad("%w", err).Hint("its columns are %s; --column takes a number too", strings.Join(missing.Columns, ", "))
+		}
+		var broken *csv.ParseError
+		if errors.As(err, &broken) {
+			return ui.Bad("%s:%d, byte %d of the line: this is no CSV: %w", name, broken.Line, broken.Column, broken.Err)
 		}
 		return err
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/phrase"
@@ -17,7 +20,7 @@ func (o *verification) print(out io.Writer, r *verify.Report, places verify.Plac
 	fmt.Fprintf(w, "%s of %s, layout %s\n", phrase.Counted(r.IDs, "id", "ids"), phrase.Plural(len(r.Makers), "maker"), layoutName(r.Layout))
 	switch {
 	case r.Repeats > 0:
-		fmt.Fprintln(w, phrase.Counted(r.Repeats, "repeats", "repeat"))
+		fmt.Fprintln(w, phrase.Counted(r.Repeats, "id repeats", "ids repeat"))
 	case r.IDs > 0:
 		fmt.Fprintln(w, "none repeats")
 	}
@@ -27,10 +30,10 @@ func (o *verification) print(out io.Writer, r *verify.Report, places verify.Plac
 		}
 	}
 	if r.Faults > 0 {
-		fmt.Fprintf(w, "%s no id of the layout\n", phrase.Counted(r.Faults, "is", "are"))
+		fmt.Fprintln(w, o.faults(r))
 	}
 	for _, f := range r.Faulty {
-		fmt.Fprintf(w, "  %s: %s\n", f.At, phrase.WithoutPackage(f.Err.Error()))
+		fmt.Fprintf(w, "  %s: %s\n", f.At, faultText(f.Err))
 	}
 	if len(r.Makers) > 0 {
 		fmt.Fprintln(w, "\nMADE BY\tIDS\tFROM\tTO\tPER SECOND\tMOST A MINUTE\tLONGEST GAP\tORDER")
@@ -52,6 +55,30 @@ func (o *verification) print(out io.Writer, r *verify.Report, places verify.Plac
 		}
 	}
 	return w.Flush()
+}
+
+// faults says how much of the input is no id.
+func (o *verification) faults(r *verify.Report) string {
+	one, several := "line is", "lines are"
+	if o.format == formatBinary {
+		one, several = "value is", "values are"
+	}
+	return phrase.Counted(r.Faults, one, several) + " no id of the layout"
+}
+
+// faultText says what is wrong with an input. The place in a text is that of a character: a column is one
+// of a CSV here.
+func faultText(err error) string {
+	text := phrase.WithoutPackage(err.Error())
+	var syntax *firn.SyntaxError
+	if !errors.As(err, &syntax) {
+		return text
+	}
+	begin, ok := strings.CutSuffix(text, fmt.Sprintf(", column %d: %s", syntax.Offset+1, syntax.Reason))
+	if !ok {
+		return text
+	}
+	return fmt.Sprintf("%s, character %d: %s", begin, utf8.RuneCountInString(syntax.Text[:syntax.Offset])+1, syntax.Reason)
 }
 
 const minuteForm = "2006-01-02T15:04Z"
@@ -129,7 +156,7 @@ func (o *verification) printJSON(out io.Writer, r *verify.Report, places verify.
 		doc.Repeated = append(doc.Repeated, repeatedJSON{id.String(), places[id]})
 	}
 	for _, f := range r.Faulty {
-		doc.Malformed = append(doc.Malformed, malformedJSON{f.At, phrase.WithoutPackage(f.Err.Error())})
+		doc.Malformed = append(doc.Malformed, malformedJSON{f.At, faultText(f.Err)})
 	}
 	for _, m := range r.Makers {
 		j := verifyMakerJSON{

@@ -167,7 +167,8 @@ func workerFields(l firn.Layout, worker int64) fields {
 func workerLines(ctx context.Context, s store.Store, name string) (lines []workerLine, damaged []*store.FormatError, err error) {
 	names := []string{name}
 	if name == "" {
-		all, err := pool.List(ctx, s)
+		var all []pool.Info
+		all, damaged, err = readSound(s, definition, func(s store.Store) ([]pool.Info, error) { return pool.List(ctx, s) })
 		if err != nil {
 			return nil, nil, err
 		}
@@ -175,6 +176,7 @@ func workerLines(ctx context.Context, s store.Store, name string) (lines []worke
 		for _, info := range all {
 			names = append(names, info.Name)
 		}
+		slices.SortFunc(names, phrase.CompareNames)
 	}
 	same := func(key string) string { return key }
 	for _, name := range names {
@@ -205,15 +207,34 @@ func listWorkers(cmd *cobra.Command, s store.Store, name string) error {
 		return err
 	}
 	warnDamaged(cmd, damaged)
-	header := []string{"POOL", "WORKER", "STATE", "NAME", "VERSION", "TERM", "FREE IN", "HORIZON"}
-	return ui.Emit(out, asJSON, header, lines, func(l workerLine) []any {
-		free := "-"
-		if l.free > 0 {
-			free = l.free.Round(time.Second).String()
+	var rows []poolRow
+	for _, bad := range damaged {
+		if bad.Key == definition(bad.Key) { // a whole pool
+			rows = append(rows, &damagedWorkers{damagedPool{lastOf(bad.Key), phrase.Reason(bad)}})
 		}
-		return []any{l.Pool, l.text, l.State, l.Name, cmp.Or(l.Version, "-"), l.Term, free, l.Horizon}
-	})
+	}
+	for i := range lines {
+		rows = append(rows, &lines[i])
+	}
+	slices.SortStableFunc(rows, func(a, b poolRow) int { return phrase.CompareNames(a.name(), b.name()) })
+	header := []string{"POOL", "WORKER", "STATE", "NAME", "VERSION", "TERM", "FREE IN", "HORIZON"}
+	return ui.Emit(out, asJSON, header, rows, poolRow.row)
 }
+
+func (l *workerLine) name() string { return l.Pool }
+
+func (l *workerLine) row() []any {
+	free := "-"
+	if l.free > 0 {
+		free = l.free.Round(time.Second).String()
+	}
+	return []any{l.Pool, l.text, l.State, l.Name, cmp.Or(l.Version, "-"), l.Term, free, l.Horizon}
+}
+
+// damagedWorkers are those of a pool whose record cannot be read.
+type damagedWorkers struct{ damagedPool }
+
+func (l *damagedWorkers) row() []any { return []any{l.Pool, "-", "damaged", "-", "-", "-", "-", "-"} }
 
 func releaseWorker(cmd *cobra.Command, s store.Store, name string, values []int64, yes bool) error {
 	ctx := cmd.Context()

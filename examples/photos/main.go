@@ -143,7 +143,7 @@ func (p *Photos) restart(ctx context.Context, out io.Writer, users map[string]fi
 	stop()
 	all := gather(done, len(users))
 	fmt.Fprintf(out, "  %d photos were shared, the slowest within %s\n", all.photos, all.longest.Round(time.Millisecond))
-	fmt.Fprintf(out, "  %d transactions were broken off and begun again\n", all.again)
+	fmt.Fprintf(out, "  transactions that were broken off and begun again: %d\n", all.again)
 	fmt.Fprintf(out, "  of %d nobody knows: the server went away while they were committed\n", all.unknown)
 	for name, id := range users {
 		if _, err := p.Share(context.WithoutCancel(ctx), id, "the last"); err != nil {

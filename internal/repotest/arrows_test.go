@@ -90,6 +90,7 @@ var arrows = []rule{
 
 	{pkg: "server", ours: []string{".", "public", "document", "inspect", "internal/nearest", "internal/phrase", "internal/template"}},
 	{pkg: "server/httpapi", ours: []string{".", "public", "document", "server", "server/internal/guard", "internal/phrase", "internal/template"}, third: []string{"github.com/prometheus/"}},
+	{pkg: "server/console", ours: []string{"server", "server/internal/guard", "internal/phrase"}},
 	// The running service: it wires what the others of server do not know of each other.
 	{pkg: "server/daemon", ours: []string{
 		".", "config", "config/open", "store", "store/open", "lease", "pool", "sequence", "document", "shard/topology", "shard/check", "shard/move",

@@ -48,11 +48,20 @@ type Hint struct {
 	// OtherKind says that the commands are about a series of another kind than the settings that
 	// were given, which they do not repeat.
 	OtherKind bool
+
+	// Guess says that the command is what may have been meant, and not what to type next: it stays as it is.
+	Guess bool
 }
 
 // Hint adds a line that says what to do.
 func (f *Failure) Hint(format string, args ...any) *Failure {
 	f.Hints = append(f.Hints, Hint{Text: fmt.Sprintf(format, args...)})
+	return f
+}
+
+// HintGuess adds a line with a command that may have been meant.
+func (f *Failure) HintGuess(format string, args ...any) *Failure {
+	f.Hints = append(f.Hints, Hint{Text: fmt.Sprintf(format, args...), Guess: true})
 	return f
 }
 

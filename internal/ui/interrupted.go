@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"time"
 )
 
 // A work is what a command has done so far, for the line that it prints when a signal ends it.
@@ -78,6 +79,36 @@ func (i Input) Read(b []byte) (int, error) {
 	}
 	return i.Reader.Read(b)
 }
+
+// Within returns what read returns, or the cause of ctx soon after that has ended. It is for reads that a context
+// cannot end: to open a named pipe waits for its writer. Such a call is left behind. A file that is at hand is
+// read also after the end, for what is said of it then.
+func Within[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := read()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-time.After(lastRead):
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+// lastRead is how long a read may take after its context has ended.
+const lastRead = 300 * time.Millisecond
 
 // PrintInterrupted prints what was done before a signal ended the command.
 func PrintInterrupted(w io.Writer, done string) {

@@ -350,6 +350,7 @@ func TestDecode(t *testing.T) {
 		Readings []struct {
 			ID, Bits, Layout, Time string
 			Known                  bool
+			Same                   string
 			Fields                 []struct {
 				Name         string
 				Width, Shift int
@@ -378,6 +379,13 @@ func TestDecode(t *testing.T) {
 	}
 	if firn.ID(sum) != id || at != 0 {
 		t.Errorf("the fields make %d, down to bit %d", sum, at)
+	}
+	got.Readings = nil
+	get(t, h, "/console/decode/1541815603604639749", "", &got)
+	for _, r := range got.Readings {
+		if want := map[string]string{"twitter": "leaf (bwmarrin/snowflake): worker=37", "leaf": "twitter: datacenter=1 worker=5"}[r.Layout]; r.Same != want {
+			t.Errorf("%s has the same bits as %q, want %q", r.Layout, r.Same, want)
+		}
 	}
 	for _, text := range []string{"no-id", "0", strings.Repeat("1", 300)} {
 		var why struct{ Detail string }

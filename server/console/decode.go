@@ -18,6 +18,7 @@ type reading struct {
 	Time   string  `json:"time,omitempty"`
 	Unix   int64   `json:"unix_ms,omitempty"`
 	Fields []field `json:"fields,omitempty"` // from the highest bit down
+	Same   string  `json:"same,omitempty"`   // what the same bits are in another layout that it may have
 	Form   string  `json:"form,omitempty"`   // that the text is in
 
 	// Of a document.
@@ -60,6 +61,7 @@ func readingOf(d server.Decoded) reading {
 	if !d.Layout.IsValid() {
 		return r
 	}
+	_, r.Same = d.SameBits()
 	r.Layout, r.Spec, r.Time, r.Unix = d.Name, d.Layout.String(), d.TimeText(), d.Time.UnixMilli()
 	for f := range d.Layout.Fields() {
 		r.Fields = append(r.Fields, field{f.Name, f.Width, f.Shift, strconv.FormatInt(f.Of(d.ID), 10)})

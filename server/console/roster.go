@@ -2,8 +2,9 @@ package console
 
 import (
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // rosterMost is how many workers are shown.
@@ -55,7 +56,7 @@ func (r *roster) view(sources []sourceView) *rosterView {
 			return a.rank() - b.rank()
 		}
 		if a.Pool != b.Pool {
-			return strings.Compare(a.Pool, b.Pool)
+			return phrase.CompareNames(a.Pool, b.Pool)
 		}
 		return int(a.Worker - b.Worker)
 	})

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/server"
 )
 
@@ -90,7 +90,7 @@ func (c *console) state(*server.Session, *http.Request) (any, *refusal) {
 			}
 		}
 	}
-	slices.SortFunc(series, func(a, b place) int { return strings.Compare(rank(a.series), rank(b.series)) })
+	slices.SortFunc(series, func(a, b place) int { return phrase.CompareNames(rank(a.series), rank(b.series)) })
 	var all server.Counts
 	for _, one := range series {
 		p.addSeries(one.series, one.source, &all)

@@ -111,6 +111,9 @@ func (c *conn) decode(args [][]byte) {
 		for _, f := range d.Fields {
 			pairs = append(pairs, f.Name, f.Value())
 		}
+		if layout, _ := d.SameBits(); layout != "" {
+			pairs = append(pairs, "same_bits", layout)
+		}
 		if d.Form != "" && !d.IsDocument() {
 			pairs = append(pairs, "form", d.Form, "text", d.Text)
 		}

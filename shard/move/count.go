@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -248,7 +249,7 @@ type CountsError struct {
 func (e *CountsError) Error() string {
 	lines := make([]string, len(e.Tables))
 	for i, name := range e.Tables {
-		lines[i] = fmt.Sprintf("%s has %d rows on the source and %d on the target", name, e.Source[name], e.Target[name])
+		lines[i] = fmt.Sprintf("%s has %s on the source and %d on the target", name, phrase.Plural(int(e.Source[name]), "row"), e.Target[name])
 	}
 	return strings.Join(lines, "; ")
 }

@@ -160,17 +160,17 @@ func (p *post) onServer(n needs, code string) []Obstacle {
 		},
 	}
 	for _, s := range []struct {
-		setting, what string
+		setting, one, several string
 		free
 		needed int64
 	}{
-		{"max_replication_slots", "replication slots", p.slots, n.slots},
-		{"max_replication_slots", "replication origins", p.origins, n.origins},
-		{"max_wal_senders", "senders of WAL", p.senders, n.senders},
-		{"max_logical_replication_workers", "workers of logical replication", p.worker, n.workers},
+		{"max_replication_slots", "more replication slot is", "more replication slots are", p.slots, n.slots},
+		{"max_replication_slots", "more replication origin is", "more replication origins are", p.origins, n.origins},
+		{"max_wal_senders", "more sender of WAL is", "more senders of WAL are", p.senders, n.senders},
+		{"max_logical_replication_workers", "more worker of logical replication is", "more workers of logical replication are", p.worker, n.workers},
 	} {
 		causes = append(causes, cause{
-			s.left() < s.needed, s.setting, fmt.Sprintf("%d more %s are needed, and %s = %d leaves %d", s.needed, s.what, s.setting, s.most, max(0, s.left())),
+			s.left() < s.needed, s.setting, fmt.Sprintf("%s needed, and %s = %d leaves %d", phrase.Counted(int64(s.needed), s.one, s.several), s.setting, s.most, max(0, s.left())),
 			fmt.Sprintf("ALTER SYSTEM SET %s = %d (or more), then restart", s.setting, s.used+s.needed),
 			fmt.Sprintf("%s = %d or more in the parameter group, then reboot", s.setting, s.used+s.needed),
 		})

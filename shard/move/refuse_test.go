@@ -221,9 +221,9 @@ func TestRefusesServers(t *testing.T) {
 		a.one(t, "SELECT cluster FROM firn.server"), must(install.Code(firn.Sharded()))))
 	want := []string{
 		"server b: wal_level is \"minimal\", must be \"logical\"",
-		"server b: 1 more replication slots are needed, and max_replication_slots = 0 leaves 0",
+		"server b: 1 more replication slot is needed, and max_replication_slots = 0 leaves 0",
 		"server b: 3 more replication origins are needed, and max_replication_slots = 0 leaves 0",
-		"server b: 1 more senders of WAL are needed, and max_wal_senders = 0 leaves 0",
+		"server b: 1 more sender of WAL is needed, and max_wal_senders = 0 leaves 0",
 		"server b: 3 more workers of logical replication are needed, and max_logical_replication_workers = 0 leaves 0",
 		"server b: its encoding and locale are LATIN1 C C, and those of a UTF8 C C",
 		"server b: roles that own or use tables are missing: firn_app",

@@ -151,7 +151,7 @@ type StalledError struct {
 func (e *StalledError) Error() string {
 	failed := ""
 	if e.Failed > 0 {
-		failed = fmt.Sprintf(", and has failed %d times", e.Failed)
+		failed = ", and has failed " + phrase.Plural(int(e.Failed), "time")
 	}
 	return fmt.Sprintf("the copy has come no farther for %s: of the tables of subscription %s are %s%s; this server's log says why (a full disk, a conflict, a function that is not found)",
 		e.Waited.Round(time.Second), e.Subscription, strings.Join(e.Tables, ", "), failed)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/firn-id/firn/internal/phrase"
 )
 
 // This file decides about rows that were not alike at first sight, as those are that
@@ -171,7 +173,7 @@ func (v *verifier) settle(ctx context.Context, t table, left map[string]*suspect
 			return &DifferentError{Table: t.name, Key: wrong[0], What: left[wrong[0]].what(), More: len(wrong) - 1, Surplus: surplus}
 		}
 		if len(left) > 0 && now.Sub(begun) > v.Limit {
-			return &UnsettledError{t.name, now.Sub(begun), fmt.Sprintf("%d rows were not seen alike, and not unchanged,", len(left))}
+			return &UnsettledError{t.name, now.Sub(begun), phrase.Counted(int64(len(left)), "row was", "rows were") + " not seen alike, and not unchanged,"}
 		}
 		if err := pause(ctx, lookPause); err != nil {
 			return err

@@ -145,13 +145,17 @@ type CountError struct {
 
 func (e *CountError) Error() string {
 	if e.Count > 0 {
-		return fmt.Sprintf("shard: there is a shard %d, so there are at least %d shards, and not %d: the first one is shard 0", e.Highest, e.Highest+1, e.Count)
+		return fmt.Sprintf("shard: there is a shard %d, so there are at least %d, and not %d: the first one is shard 0", e.Highest, e.Highest+1, e.Count)
 	}
 	why := "the shard of a key (" + e.Keys + ") depends on it"
 	if e.Keys == topology.None {
 		why = "no shard above it can come later"
 	}
-	return fmt.Sprintf("shard: %d schemas were found, up to shard %d; how many shards there are has to be said, and never changes: %s", e.Found, e.Highest, why)
+	found := "1 schema was"
+	if e.Found != 1 {
+		found = fmt.Sprintf("%d schemas were", e.Found)
+	}
+	return fmt.Sprintf("shard: %s found, up to shard %d; how many shards there are has to be said, and never changes: %s", found, e.Highest, why)
 }
 
 // numbers checks that each shard is there once, and that they are as many as wished.

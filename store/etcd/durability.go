@@ -58,7 +58,11 @@ func describe(members []*pb.Member) string {
 	if voters == 1 {
 		text = "a single member: all rests on its disk"
 	}
-	if learners > 0 {
+	switch learners {
+	case 0:
+	case 1:
+		text += ", and 1 learner"
+	default:
 		text += fmt.Sprintf(", and %d learners", learners)
 	}
 	return text

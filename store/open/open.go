@@ -46,6 +46,9 @@ type Store struct {
 // Close closes the connections. The Store must not be used afterwards.
 func (s *Store) Close() error { return s.close() }
 
+// HasSetup reports whether the store needs anything before its first record, so that Init may make it.
+func (s *Store) HasSetup() bool { return s.init != nil }
+
 // Init makes what the store needs to keep records, tables or nodes, if it is not
 // there, as the first Put would. It returns whether it made anything.
 func (s *Store) Init(ctx context.Context) (made bool, err error) {

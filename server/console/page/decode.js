@@ -47,6 +47,7 @@ function reading(r, of) {
     bits(r),
     element('p', 'note', element('span', 'mono', r.spec)),
   );
+  if (r.same) div.append(element('p', 'note', `the same bits as ${r.same}`));
   return div;
 }
 
