@@ -121,7 +121,7 @@ func (e *exam) config(ctx context.Context) {
 	e.forms()
 	e.spread(ctx)
 	if e.onlySpread() {
-		e.say(OK, "store", "", "the series of firn.yaml are in the stores above, and nothing uses the default file: it was not looked at")
+		e.say(OK, "store", "", "the series of firn.yaml are in the stores above, and nothing uses the default file: it was not checked")
 		return
 	}
 	if s := e.store(ctx); s != nil {

@@ -105,8 +105,8 @@ func TestLimits(t *testing.T) {
 func TestNames(t *testing.T) {
 	x := enter(t, newServer(t, nil, flake(t, "photo")), "")
 	var none *server.NoSeriesError
-	if _, err := x.Next(t.Context(), "foto", nil, 1); !errors.As(err, &none) || none.Nearest != "photo" {
-		t.Errorf("foto: %v", err)
+	if _, err := x.Next(t.Context(), "phto", nil, 1); !errors.As(err, &none) || none.Nearest != "photo" {
+		t.Errorf("phto: %v", err)
 	}
 	for _, name := range []string{"", "a b", "-a", strings.Repeat("a", 65), "é", "a\n"} {
 		var bad *server.NameError

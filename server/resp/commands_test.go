@@ -52,8 +52,8 @@ func TestCommands(t *testing.T) {
 		{"INCRBY third 4", "-WRONGTYPE the numbers of series third are 3 apart: FIRN.RANGE third 4 says which"},
 		{"INCR third", ":13"},
 
-		{"INCR foto", "-ERR there is no series foto; is it photo?"},
-		{"INCRBY foto 2", "-ERR there is no series foto; is it photo?"},
+		{"INCR phto", "-ERR there is no series phto; is it photo?"},
+		{"INCRBY phto 2", "-ERR there is no series phto; is it photo?"},
 		{"FIRN.NEXT nothing 2", "-ERR there is no series nothing"},
 		{"INCR !", `-ERR series "!": a name has up to 64 of .*`},
 		{"GET photo", "-ERR GET is not for ids: reading a series .*"},
