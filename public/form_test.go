@@ -15,7 +15,7 @@ import (
 )
 
 // vectors are known answers, made by another program that was written from the
-// description in docs/public-forms.md.
+// description in docs/reference/public-forms.md.
 type vectors struct {
 	Keys   []string
 	Cipher []struct {

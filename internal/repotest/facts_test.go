@@ -35,7 +35,7 @@ func TestDates(t *testing.T) {
 		{"docs/shards.md", "a millisecond from each, until " + firn.Sharded().End().Format(year)},
 		{"docs/shards-operating.md", "The layout `sharded` ends in " + firn.Sharded().End().Format(year)},
 		{"docs/shards-operating.md", "Instagram's in " + firn.MustLayout("instagram").End().Format(year)},
-		{"docs/coming-from/instagram.md", "Ids meet the sign of a bigint in " + firn.MustLayout("instagram").End().Format(year)},
+		{"docs/coming-from/instagram.md", "From " + firn.MustLayout("instagram").End().Format(year) + " ids of the published layout no longer fit a bigint"},
 	} {
 		if !strings.Contains(page(t, tt.path), tt.text) {
 			t.Errorf("%s does not say %q", tt.path, tt.text)
