@@ -38,9 +38,9 @@ The store does not know any more which ids were made. So firn store recover star
 ids of all its pools above everything that a process may have made, and takes every
 worker from its process: no ids for the longest outage budget, 5m or --outage or what a
 pool was created with, and 10s more. No clock says how far a counter had come, so
-sequences and documents leave out --numbers N, and continue at once. N is a count: at least
-the highest number in use less the highest that the store still knows as granted, which the
-command prints of sequences. A sequence over k stores moves on by k times N.
+sequences and documents skip N numbers, as --numbers N says, and continue at once. N is a count: how
+many numbers any of them can have given out that the store no longer knows. The command prints
+the highest number that it knows of each sequence. A sequence over k stores skips k times N.
 
 Stop every process that uses the store before, and start them after: they wait until ids
 start. If the store is a SQLite file, the file at the path is accepted. Where there is no
@@ -53,7 +53,7 @@ that the ids start later. Where a pool itself is lost, remove its grant files fi
 A copy on purpose, such as for staging, is made safe in the same way, if its ids and those of
 the original never meet in one table, queue or cache: both make the same ids.
 
-With --moved nothing starts later and no number is left out. It is only for a store that you moved on purpose, when
+With --moved nothing starts later and no number is skipped. It is only for a store that you moved on purpose, when
 nothing used the old one since the copy was made, and the old one is gone.`,
 		Example: `  firn store recover --store postgres://app@db/app
   firn store recover --store sqlite:/var/lib/app/ids.db --numbers 100000 --outage 10m --yes
