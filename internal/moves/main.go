@@ -56,6 +56,7 @@ type settings struct {
 	only    string // the harm of every run; empty: they are dealt
 	seed    uint64
 	durable bool // the servers wait for their disks
+	hosted  bool // as a role that is no superuser
 
 	given   map[string]string // servers that somebody else started, by name; empty: none
 	between map[string]string // how they reach each other; empty: by those addresses
@@ -104,6 +105,7 @@ func parse(args []string) (settings, error) {
 	f.DurationVar(&set.around, "around", set.around, "how long they write before a move, and after it")
 	f.DurationVar(&set.behind, "behind", set.behind, "how far the clock is behind of the server that shards move to; 0 does without libfaketime")
 	f.BoolVar(&set.durable, "durable", set.durable, "have the servers wait for their disks; on a disk that others use too, gaps are theirs")
+	f.BoolVar(&set.hosted, "hosted", false, "use a role that is no superuser, with the rights that hosted servers give it; without -faults")
 	f.BoolVar(&set.revert, "revert", false, "move each shard back again")
 	f.BoolVar(&set.faults, "faults", false, "harm the move in each run, at moments that the seed chooses")
 	f.StringVar(&set.only, "only", "", "with -faults: have this harm in each run, such as \"disk full\"")
@@ -125,6 +127,9 @@ func parse(args []string) (settings, error) {
 	}
 	if set.only != "" && (!set.faults || !slices.Contains(ownHarms(), set.only)) {
 		return set, fmt.Errorf("-only goes with -faults and is one of: %s", strings.Join(ownHarms(), ", "))
+	}
+	if set.hosted && (set.faults || len(set.given) > 0) {
+		return set, errors.New("-hosted goes neither with -faults nor with -servers")
 	}
 	if f.NArg() > 0 || set.runs < 1 || set.rows < 0 || set.writers < 1 || set.rate <= 0 {
 		return set, errors.New("it takes no arguments, and numbers above zero; see -help")

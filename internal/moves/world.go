@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/setup"
 	"github.com/firn-id/firn/shard/topology"
@@ -92,10 +93,15 @@ func (w *world) start() {
 	for _, name := range []string{"a", "b"} {
 		if name == "b" && w.behind != 0 {
 			w.servers[name] = testserver.PostgresBehind(w.tb, w.behind, w.options...)
+		} else if name == "b" {
+			w.servers[name] = testserver.PostgresTarget(w.tb, w.options...)
 		} else {
 			w.servers[name] = testserver.Postgres(w.tb, w.options...)
 		}
 		w.urls[name] = w.servers[name].URL()
+		if w.hosted {
+			w.urls[name] = testdb.Hosted(w.tb, w.servers[name])
+		}
 		if w.faults {
 			w.doors[name], w.links[name] = testserver.NewProxy(w.tb, w.servers[name].Addr()), testserver.NewProxy(w.tb, w.servers[name].Addr())
 			w.urls[name] = through(w.servers[name].URL(), w.doors[name])

@@ -12,14 +12,14 @@ var faketimeKind = &kind{
 	binaries: []string{"/usr/lib/*/faketime/libfaketime.so.1"},
 }
 
-// PostgresBehind is Postgres, with a clock that is behind the machine's by so much: for
+// PostgresBehind is PostgresTarget, with a clock that is behind the machine's by so much: for
 // all that the server does with the time of day. How long things take, and when files
 // were written, it knows as it is.
 func PostgresBehind(tb testing.TB, by time.Duration, settings ...string) *Server {
 	tb.Helper()
 	require(tb, faketimeKind)
-	from, _ := asked()
-	return startPostgres(tb, from, []string{
+	_, to := asked()
+	return startPostgres(tb, to, []string{
 		"LD_PRELOAD=" + program(faketimeKind.binaries[0]), fmt.Sprintf("FAKETIME=%+.3f", -by.Seconds()),
 		"FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1",
 	}, settings)

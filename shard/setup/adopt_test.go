@@ -168,7 +168,7 @@ func TestAdoptRefuses(t *testing.T) {
 	attempt("shard 1 is there twice, on a in insta1 and on b in insta1", published(1), "DROP SCHEMA insta1 CASCADE")
 
 	wishes.Count = 3
-	attempt("there is a shard 3, so there are at least 4 shards, and not 3", "", "")
+	attempt("there is a shard 3, so the cluster has at least 4 shards, not 3", "", "")
 	wishes = setup.Wish{}
 	attempt(setup.ErrNoKeys.Error(), "", "")
 	wishes = setup.Wish{Keys: "mod"}

@@ -145,7 +145,7 @@ type CountError struct {
 
 func (e *CountError) Error() string {
 	if e.Count > 0 {
-		return fmt.Sprintf("shard: there is a shard %d, so there are at least %d, and not %d: the first one is shard 0", e.Highest, e.Highest+1, e.Count)
+		return fmt.Sprintf("shard: there is a shard %d, so the cluster has at least %d shards, not %d: the first one is shard 0", e.Highest, e.Highest+1, e.Count)
 	}
 	why := "the shard of a key (" + e.Keys + ") depends on it"
 	if e.Keys == topology.None {

@@ -95,7 +95,7 @@ func TestCertificates(t *testing.T) {
 		{"of nobody", secure, &tls.Config{}, "there is no secure connection"},
 		{"of another", strings.Replace(secure, "127.0.0.1", "localhost", 1), &tls.Config{RootCAs: pool}, "there is no secure connection"},
 		{"no TLS there", server.Addr(), &tls.Config{RootCAs: pool}, "there is no secure connection"},
-		{"TLS there", secure, nil, "does it want TLS"},
+		{"TLS there", secure, nil, "does etcd want TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New(clientOf(t, clientv3.Config{Endpoints: []string{tt.addr}, TLS: tt.tls}), newPrefix())

@@ -89,7 +89,7 @@ func TestLogin(t *testing.T) {
 		{"certificate of nobody", "certificate is not accepted", goredis.Options{Addr: secure, TLSConfig: &tls.Config{ServerName: "redis.test"}}},
 		{"certificate of another", "certificate is not accepted", goredis.Options{Addr: secure, TLSConfig: &tls.Config{RootCAs: pool, ServerName: "other.test"}}},
 		{"no TLS there", "not answered in time", goredis.Options{Addr: server.Addr(), DialTimeout: 200 * time.Millisecond, TLSConfig: &tls.Config{RootCAs: pool, ServerName: "redis.test"}}},
-		{"TLS there", "if it wants TLS", goredis.Options{Addr: secure}},
+		{"TLS there", "If it wants TLS", goredis.Options{Addr: secure}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := goredis.NewClient(&tt.opts)
