@@ -254,7 +254,7 @@ func TestMoveFailure(t *testing.T) {
 // TestAdoptFailure: a count that is too low is told with one that will do.
 func TestAdoptFailure(t *testing.T) {
 	f := adoptFailure(&setup.CountError{Found: 1, Highest: 5, Keys: "mod", Count: 3})
-	if len(f.Hints) != 1 || !strings.HasPrefix(f.Hints[0].Text, "--count 6, ") || !strings.Contains(f.Error(), "there is a shard 5, so there are at least 6 shards, and not 3") {
+	if len(f.Hints) != 1 || !strings.HasPrefix(f.Hints[0].Text, "--count 6, ") || !strings.Contains(f.Error(), "there is a shard 5, so the cluster has at least 6 shards, not 3") {
 		t.Errorf("%s: %+v", f, f.Hints)
 	}
 }
