@@ -11,7 +11,7 @@ import (
 func TestConfigCheckOfNoFile(t *testing.T) {
 	emptyHome(t)
 	_, errs, code := called(t, "config", "check", "nope.yaml")
-	if code != ui.ExitFailed || !strings.Contains(errs, "there is no config nope.yaml") || !strings.Contains(errs, "firn: hint: ") {
+	if code != ui.ExitUsage || !strings.Contains(errs, "there is no config nope.yaml") || !strings.Contains(errs, "firn: hint: ") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +27,8 @@ func loadSettings(cmd *cobra.Command) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := ui.Within(cmd.Context(), place.Read)
+	ctx := cmp.Or(cmd.Context(), context.Background()) // a completion has none
+	file, err := ui.Within(ctx, place.Read)
 	if err != nil {
 		return nil, err
 	}
