@@ -1,6 +1,7 @@
 package testdb
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -14,13 +15,14 @@ import (
 // the role's URL of the database. The server is the test's own: what the role may do on it is changed.
 func Hosted(tb testing.TB, server *testserver.Server) (url string) {
 	tb.Helper()
-	c, err := pgx.Connect(tb.Context(), server.URL())
+	ctx := context.Background() // a program that is no test has no context of one
+	c, err := pgx.Connect(ctx, server.URL())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer c.Close(tb.Context())
+	defer c.Close(ctx)
 	var hba string
-	if err := c.QueryRow(tb.Context(), "SELECT current_setting('hba_file')").Scan(&hba); err != nil {
+	if err := c.QueryRow(ctx, "SELECT current_setting('hba_file')").Scan(&hba); err != nil {
 		tb.Fatal(err)
 	}
 	for _, sql := range []string{
@@ -31,7 +33,7 @@ func Hosted(tb testing.TB, server *testserver.Server) (url string) {
 		"COPY (SELECT 'host all hosted all scram-sha-256' UNION ALL SELECT line FROM hba) TO '" + hba + "'",
 		"SELECT pg_reload_conf()",
 	} {
-		if _, err := c.Exec(tb.Context(), sql); err != nil {
+		if _, err := c.Exec(ctx, sql); err != nil {
 			tb.Fatalf("%s: %v", sql, err)
 		}
 	}
