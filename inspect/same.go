@@ -6,7 +6,7 @@ import "github.com/firn-id/firn"
 var usedBy = map[string]string{"leaf": "bwmarrin/snowflake"}
 
 // sameBits returns the decoder of the preset that reads the same times and sequences from an id as l, and
-// divides the bits of the worker in another way; nil: there is none.
+// divides the bits of the worker in another way. Nil means that no layout does.
 func sameBits(l firn.Layout) *Decoder {
 	if _, shards := l.Field("shard"); shards {
 		return nil

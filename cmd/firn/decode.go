@@ -44,7 +44,7 @@ A document, such as INV-20261120-000042, is read by the patterns of the series i
 or by --pattern: the date, the count, and whether the check digits are right. That comes
 before any guess.
 
-What is not an id is reported with its line on standard error. The others are
+A line that is no id is reported on standard error, with its number. The others are
 decoded all the same, and the exit code is 2.`,
 		Example: `  firn decode 175928847299117063
   firn decode --layout discord --json 175928847299117063

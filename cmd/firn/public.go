@@ -47,7 +47,7 @@ FORM is the name of a form (firn public ls), and for some a value behind a colon
   public              what firn.yaml says of the series, also where there is no --as
 
 A cipher and an opaque id depend on the series and on a key, which is in a file or a
-variable. What is not an id is reported with its line on standard error. The others
+variable. A line that is no id is reported on standard error, with its number. The others
 are written all the same, and the exit code is 2.`,
 		Example: `  firn public encode --as base62 175928847299117063
   firn public encode --as opaque:photo --series photo --keys firn.keys 175928847299117063

@@ -58,7 +58,7 @@ nothing is written. The command may be repeated, also after an error.`,
 	addStore(cmd)
 	cmd.Flags().StringVar(&o.from, "query", "", "a SELECT of three columns: name, highest number given, step")
 	cmd.Flags().StringVar(&o.db, "db", "", "where it is run: postgres://USER:PASSWORD@HOST/DATABASE, mysql://..., sqlite:PATH; best as the variable FIRN_DB")
-	cmd.Flags().BoolVar(&o.next, "next", false, "the second column is the next number to be given, not the last one that was")
+	cmd.Flags().BoolVar(&o.next, "next", false, "the second column has the next number, not the last one")
 	cmd.Flags().Int64Var(&o.above, "leave-steps", 1, "how many steps to leave between that number and the first one here")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be, and write nothing")
 	addSeriesKey(cmd, "on-lossy-store")

@@ -40,7 +40,7 @@ If that fails nothing else is begun. After --max-failures nothing more is begun 
 shards that have a file keep it.
 
 Refused, before anything is changed: a file that was changed after it was applied, or
-is no longer there; and one that comes with a number below one that was applied.
+is no longer there; and a new file whose number is below that of an applied file.
 
 What cannot be in a transaction, as CREATE INDEX CONCURRENTLY, goes into a file whose
 first line is

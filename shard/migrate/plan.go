@@ -49,7 +49,7 @@ const (
 	Changed Conflict = iota
 	// Missing is a file that was applied and is not there.
 	Missing
-	// Late is a file with a number below one that was applied.
+	// Late is a new file whose number is below that of an applied file.
 	Late
 )
 

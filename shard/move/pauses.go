@@ -25,7 +25,7 @@ type Pauses struct {
 // pausesText begins the comment; a JSON object follows.
 const pausesText = "firn: pauses "
 
-// pausesSQL is the JSON object that the comment has, '{}' where there is none.
+// pausesSQL is the JSON object of the comment. Without a comment it is '{}'.
 const pausesSQL = "coalesce(substring(obj_description('firn.move'::regclass, 'pg_class') FROM '^" + pausesText + "(\\{.*\\})$'), '{}')"
 
 // noteWait is how long another mover that records a pause is waited for.

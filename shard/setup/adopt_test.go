@@ -172,7 +172,7 @@ func TestAdoptRefuses(t *testing.T) {
 	wishes = setup.Wish{}
 	attempt(setup.ErrNoKeys.Error(), "", "")
 	wishes = setup.Wish{Keys: "mod"}
-	attempt("3 schemas were found, up to shard 3; how many shards there are has to be said", "", "")
+	attempt("3 schemas were found, up to shard 3; say how many shards the cluster has", "", "")
 	wishes = setup.Wish{Keys: "mod", Schemas: "user%d"}
 	attempt("there is no schema like user%d", "", "")
 	wishes = setup.Wish{Keys: "mod", Layout: firn.MustLayout("instagram;epoch=2020-01-01T00:00:00Z")}

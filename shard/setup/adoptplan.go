@@ -155,7 +155,7 @@ func (e *CountError) Error() string {
 	if e.Found != 1 {
 		found = fmt.Sprintf("%d schemas were", e.Found)
 	}
-	return fmt.Sprintf("shard: %s found, up to shard %d; how many shards there are has to be said, and never changes: %s", found, e.Highest, why)
+	return fmt.Sprintf("shard: %s found, up to shard %d; say how many shards the cluster has, which never changes: %s", found, e.Highest, why)
 }
 
 // numbers checks that each shard is there once, and that they are as many as wished.
