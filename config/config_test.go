@@ -196,7 +196,7 @@ var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 func TestDocumentedConfig(t *testing.T) {
 	const page = "../docs/reference/firn-yaml.md"
 	var blocks [][]string
-	for _, path := range []string{"../docs/configuration.md", page} {
+	for _, path := range []string{"../docs/guides/configuration.md", page} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ var (
 var CounterKeys = []Key[CounterOptions]{
 	{
 		Name: "pattern", Kinds: []string{Document}, Value: "PATTERN", Standard: "none",
-		Usage: "of a document: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/documents.md",
+		Usage: "of a document: text with {6} or {1+}, {yyyyMMdd}, {luhn}; docs/guides/documents.md",
 		Set:   func(o *CounterOptions, text string) error { o.Document.Pattern = text; return nil },
 	},
 	{

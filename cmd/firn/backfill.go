@@ -42,7 +42,7 @@ lines need another worker. A store that may lose writes, or was restored, is ref
 
 With --store none the command claims no worker. Make sure yourself that nobody else uses the
 worker, and that no row has one of its ids. A line needs some 100 bytes of memory.
-docs/past-ids.md has more.`,
+docs/guides/past-ids.md has more.`,
 		Example: `  firn backfill dates.txt --worker 1023 > ids.txt
   firn backfill dates.txt --worker 1023 --pool shop --store postgres://app@db/app > ids.txt`,
 		Args: arguments(1, 1),
@@ -149,7 +149,7 @@ func claimWorker(cmd *cobra.Command, s store.Store, from string, b *backfill.Bac
 	case errors.As(err, &out):
 		return ui.Bad("%w", ui.Rename(outside(out, out), out)).Hint("%s", neverHeld(cmd, s, from))
 	case errors.As(err, &held) && held.Name == "":
-		return ui.Failed("%w", err).Hint("--store none, once no row has an id of that worker, and no process can take it: docs/past-ids.md")
+		return ui.Failed("%w", err).Hint("--store none, once no row has an id of that worker, and no process can take it: docs/guides/past-ids.md")
 	case held != nil:
 		return ui.Failed("%w", err).Hint("%s", neverHeld(cmd, s, from))
 	}
@@ -163,7 +163,7 @@ func neverHeld(cmd *cobra.Command, s store.Store, from string) string {
 	case err != nil:
 		return "to see who had which: firn worker ls"
 	case !ok:
-		return fmt.Sprintf("no worker of pool %q is certain to be new: --store none takes one that firn worker ls shows in no pool, once no row has an id of it, and no process can take it: docs/past-ids.md", from)
+		return fmt.Sprintf("no worker of pool %q is certain to be new: --store none takes one that firn worker ls shows in no pool, once no row has an id of it, and no process can take it: docs/guides/past-ids.md", from)
 	}
 	return fmt.Sprintf("nobody ever had worker %d, as far as the store knows: --worker %d", n, n)
 }
@@ -215,7 +215,7 @@ func addTime(b *backfill.Backfill, text string) *ui.Failure {
 	case errors.As(err, new(*backfill.FutureError)):
 		return ui.Bad("%.60s is still to come", text)
 	case errors.As(err, new(*backfill.EarlyError)):
-		return ui.Bad("%w", err).Hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, create one with an earlier epoch: docs/past-ids.md")
+		return ui.Bad("%w", err).Hint("an id has no time before that, and a pool keeps its layout; where there are no ids yet, create one with an earlier epoch: docs/guides/past-ids.md")
 	case errors.As(err, new(*backfill.FullError)):
 		return ui.Bad("%w", err).Hint("finer times; or the lines from this one on in a file of their own, with another --worker")
 	}

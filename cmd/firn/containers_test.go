@@ -117,10 +117,10 @@ func TestComposeFile(t *testing.T) {
 	s.stop()
 }
 
-// TestDockerfiles: go build accepts what the RUN lines of docs/kubernetes.md say, and firn what ENTRYPOINT and CMD
+// TestDockerfiles: go build accepts what the RUN lines of docs/guides/kubernetes.md say, and firn what ENTRYPOINT and CMD
 // give it.
 func TestDockerfiles(t *testing.T) {
-	const page = "../../docs/kubernetes.md"
+	const page = "../../docs/guides/kubernetes.md"
 	image := blockOf(t, page, "dockerfile\nFROM golang")
 	run := regexp.MustCompile(`(?m)^RUN (.*)$`).FindAllStringSubmatch(image, -1)
 	if len(run) != 1 {

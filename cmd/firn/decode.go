@@ -72,7 +72,7 @@ decoded all the same, and the exit code is 2.`,
 	addLayout(cmd, &layout, "the layout the ids are of: a preset or a spec; firn layout ls")
 	addForm(cmd, "the public form they are in; firn public encode --help lists them")
 	cmd.Flags().StringVar(&series, "series", "", "the series that a cipher or an opaque id is of")
-	cmd.Flags().StringVar(&pattern, "pattern", "", "the pattern of the documents that they are; docs/documents.md")
+	cmd.Flags().StringVar(&pattern, "pattern", "", "the pattern of the documents that they are; docs/guides/documents.md")
 	return cmd
 }
 

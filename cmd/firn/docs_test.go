@@ -15,7 +15,7 @@ import (
 var fenced = regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```")
 
 // docPages are the pages whose every command is run, by TestPages.
-var docPages = []string{"../../docs/coming-from/*.md", "../../docs/choosing.md", "../../docs/concepts.md", "../../docs/getting-started.md", "../../docs/past-ids.md", "../../docs/moving-to-postgresql.md", "../../docs/kubernetes.md"}
+var docPages = []string{"../../docs/coming-from/*.md", "../../docs/choosing.md", "../../docs/concepts.md", "../../docs/getting-started.md", "../../docs/guides/past-ids.md", "../../docs/guides/moving-to-postgresql.md", "../../docs/guides/kubernetes.md"}
 
 // Every firn command line in the documentation and in help is one that exists,
 // with flags that exist.

@@ -356,7 +356,7 @@ func (m *manifest) checkHold(t *testing.T, c container, pools map[string]config.
 			}
 		}
 	}
-	// The program answers its probe only after it has a worker: docs/kubernetes.md, Probes.
+	// The program answers its probe only after it has a worker: docs/guides/kubernetes.md, Probes.
 	if p := c.StartupProbe; p == nil || time.Duration(p.PeriodSeconds*p.FailureThreshold)*time.Second <= o.Wait {
 		t.Errorf("the kubelet ends a container that waits for its worker, for %v: %+v", o.Wait, p)
 	}
@@ -371,7 +371,7 @@ func (m *manifest) checkHold(t *testing.T, c container, pools map[string]config.
 	if !ok || created.Layout != o.Layout {
 		t.Fatalf("no comment creates the pool of %q", c.Args)
 	}
-	// As docs/kubernetes.md says: a pod that died leaves a worker that is of no use
+	// As docs/guides/kubernetes.md says: a pod that died leaves a worker that is of no use
 	// for some minutes, and all of them may die.
 	if need := 2 * (*m.Spec.Replicas + surge); created.Workers.Count() < need || created.Workers.Last >= o.Layout.Workers() {
 		t.Errorf("workers %s; %d are needed, and the layout has %d", created.Workers, need, o.Layout.Workers())

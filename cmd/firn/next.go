@@ -32,7 +32,7 @@ Every other name is a flake of the pool default, unless --kind or --pattern says
   sequence  dense numbers: 1, 2, 3. What it has reserved and not printed it hands
            back, if nobody has reserved more since. In firn.yaml, stores: [URL, URL]
            spreads it over several stores, each of which serves alone
-  document   texts with a date and a counter: docs/documents.md
+  document   texts with a date and a counter: docs/guides/documents.md
 
 Without --store that store is a file in your home directory: the ids are unique
 among the processes of this user on this host that name no other store. In a container

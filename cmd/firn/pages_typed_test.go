@@ -47,11 +47,11 @@ func typedAfter(t *testing.T, page string) (config string, commands [][]string) 
 	return "", nil
 }
 
-// Of docs/configuration.md and docs/reference/firn-yaml.md the first firn.yaml is written, the commands
+// Of docs/guides/configuration.md and docs/reference/firn-yaml.md the first firn.yaml is written, the commands
 // below it are typed, and each series gives something. A reader is asked whether a pool is new; a test says it.
 func TestConfigurationPageIsTyped(t *testing.T) {
 	for page, want := range map[string]map[string]string{
-		"configuration.md": {"photo": `\d{18}`, "orders": "1", "invoice": `INV-\d{8}-000001`},
+		"guides/configuration.md": {"photo": `\d{18}`, "orders": "1", "invoice": `INV-\d{8}-000001`},
 		"reference/firn-yaml.md": {
 			"photo": `\d{18}`, "note": `\d{15,16}`, "orders": "1", "tickets": "[12]", "invoice": `INV-\d{8}-000001`, "receipt": "R1", "bill:42": "B1",
 		},
@@ -98,10 +98,10 @@ func typeConfiguration(t *testing.T, page string, want map[string]string) {
 	}
 }
 
-// docs/server.md: the same on PostgreSQL, with the server that its last command starts.
+// docs/guides/server.md: the same on PostgreSQL, with the server that its last command starts.
 func TestServerPageIsTyped(t *testing.T) {
 	t.Parallel()
-	config, commands := typedAfter(t, "../../docs/server.md")
+	config, commands := typedAfter(t, "../../docs/guides/server.md")
 	const page = "store: postgres://app@db/app\n"
 	if !strings.Contains(config, page) {
 		t.Fatalf("the page has another store:\n%s", config)

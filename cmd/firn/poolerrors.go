@@ -71,7 +71,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 			Hint("leave out %s to take any free one, or widen the pool: firn pool set %s --workers A-B", remedy.Setting(at.from, "worker"), phrase.ShellWord(fresh.Pool))
 	case errors.As(err, &layout):
 		return ui.Bad("%w", ui.Rename(fmt.Sprintf("pool %q has layout %s, not %s", layout.Pool, layoutText(layout.Have), layoutText(layout.Want)), layout)).
-			Hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/stores.md, The first use). To see the pools that are there: firn pool ls", remedy.Setting(at.from, "layout"))
+			Hint("leave out %s to use the pool's, which never changes. Only if ids of another layout never meet those of this pool in one table, queue or cache, they have a pool of their own (docs/guides/stores.md, The first use). To see the pools that are there: firn pool ls", remedy.Setting(at.from, "layout"))
 	case errors.As(err, &worker):
 		how := fmt.Sprintf("widen the pool, which is refused where another pool has one of the workers: firn pool set %s --workers %d-%d",
 			phrase.ShellWord(worker.Pool), min(worker.First, worker.Worker), max(worker.Last, worker.Worker))

@@ -20,7 +20,7 @@ func fullPool(err error, full *lease.FullError, at poolPlace) *ui.Failure {
 		f.Hint("%s", remedy.WrongClock)
 	}
 	if full.Layout.Shards() > 1 {
-		f.Hint("shard %d has no worker of its own (%s): a worker makes ids of all shards of layout %s, and this process may take %s. To make ids of a shard for several programs, let them ask one server, with series: { NAME: { kind: flake, shard: %d } } in its firn.yaml: docs/server.md",
+		f.Hint("shard %d has no worker of its own (%s): a worker makes ids of all shards of layout %s, and this process may take %s. To make ids of a shard for several programs, let them ask one server, with series: { NAME: { kind: flake, shard: %d } } in its firn.yaml: docs/guides/server.md",
 			at.shard, remedy.Setting(at.from, "shard"), layoutName(full.Layout), phrase.Counted(full.Workers, "worker", "workers"), at.shard)
 	}
 	if held {

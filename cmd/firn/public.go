@@ -18,7 +18,7 @@ func newPublic() *cobra.Command {
 		Use:   "public",
 		Short: "Write ids as outsiders may see them, and make keys",
 		Long: `Write ids as outsiders may see them, and make the keys that it takes. firn decode
-reads them back; docs/public-forms.md says what each form hides and what not.`,
+reads them back; docs/guides/public-forms.md says what each form hides and what not.`,
 		Example: `  firn public keygen --out firn.keys
   firn public encode --as opaque:photo --series photo --keys firn.keys 175928847299117063`,
 		RunE: needsCommand,

@@ -15,7 +15,7 @@ func newPublicLs() *cobra.Command {
 		Short: "List the public forms",
 		Long: `List the public forms of ids: what each does, whether it needs a key, and the values that it
 takes. --as is NAME or NAME:VALUE, where VALUE is the first of the values; firn.yaml has all of
-them. docs/public-forms.md says what each form hides and what not.`,
+them. docs/guides/public-forms.md says what each form hides and what not.`,
 		Example: `  firn public ls
   firn public ls --json`,
 		Args: arguments(0, 0),

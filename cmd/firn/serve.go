@@ -30,7 +30,7 @@ func newServe() *cobra.Command {
 		Short: "Serve ids over the Redis protocol and HTTP",
 		Long: `Give ids to any language: INCR photo from any Redis client, or POST
 /v1/series/photo/next over HTTP. The series are those of firn.yaml; without any, each
-name gives ids of the pool of --pool, or default. docs/server.md has more.
+name gives ids of the pool of --pool, or default. docs/guides/server.md has more.
 Without series, on a store that was recovered or has a pool of firn pool ensure, a name
 that no counter has gives nothing, unless --kind flake says that none was lost.
 

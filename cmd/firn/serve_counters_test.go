@@ -172,7 +172,7 @@ func TestServeSaysWhatToTypeOfALostFile(t *testing.T) {
 	}
 }
 
-// A server that cannot start for want of a key makes no store, so that what docs/server.md
+// A server that cannot start for want of a key makes no store, so that what docs/guides/server.md
 // says to type before the first start succeeds.
 func TestServeMakesNoStoreWithoutItsKeys(t *testing.T) {
 	dir := emptyHome(t)

@@ -12,7 +12,7 @@ import (
 // minute: nothing is ever hinted that would take for granted that it is lost.
 
 // lostPage is where the docs say what to do about a server that is permanently lost.
-const lostPage = `docs/shards-operating.md, "A server that is lost"`
+const lostPage = `docs/guides/shards-operating.md, "A server that is lost"`
 
 // startHint is the hint of an error that is only that a server does not answer.
 func startHint(server string) string {

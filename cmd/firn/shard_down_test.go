@@ -118,7 +118,7 @@ func serverDown(t *testing.T, down, status string) {
 	if strings.Contains(out, "0 of 0") {
 		t.Errorf("status shows a number of rows that it does not know:\n%s", out)
 	}
-	if !regexp.MustCompile(`(?m)^bad: server `+down+`: .*; start it, or check its address; if it is permanently lost: docs/shards-operating.md, "A server that is lost"$`).MatchString(out) || strings.Contains(out, "nobody can say") {
+	if !regexp.MustCompile(`(?m)^bad: server `+down+`: .*; start it, or check its address; if it is permanently lost: docs/guides/shards-operating.md, "A server that is lost"$`).MatchString(out) || strings.Contains(out, "nobody can say") {
 		t.Errorf("status does not say to start %s, or does not know what a server serves that answers:\n%s", down, out)
 	}
 }

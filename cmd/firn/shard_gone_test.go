@@ -170,8 +170,8 @@ func TestNextText(t *testing.T) {
 		{move.Move{Phase: move.Arrived, Moved: both, Back: two, Parted: two}, "shards 1-2 serve on b: to stay on b, and drop the old copies on a: firn shard finish 1-2; to go back to a: firn shard revert 1; then: firn shard finish 2; then: firn shard move 2 --to a"},
 		{move.Move{Phase: move.Ready, Kept: both, Parted: one}, "shards 1-2 serve on a: to stay on a: firn shard abort 1-2; to move to b all the same: firn shard abort 1-2; then: firn shard move 1-2 --to b"},
 		// One of the servers does not answer, or knows nothing of the move.
-		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards-operating.md, \"A server that is lost\""},
-		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/shards-operating.md, \"A server that is lost\""},
+		{move.Move{Phase: move.Unknown}, "no server that answers serves shard 1-2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/guides/shards-operating.md, \"A server that is lost\""},
+		{move.Move{Phase: move.Unknown, Kept: one}, "shard 1 serves on a, no server that answers serves shard 2: start the server that does not answer, or check its address; what to type then says: firn shard status; if it is permanently lost: docs/guides/shards-operating.md, \"A server that is lost\""},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both}, "shards 1-2 serve on a: to continue: firn shard move 1-2 --to b; to abort: firn shard abort 1-2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b", Kept: both, Old: two}, "shards 1-2 serve on a: to end it: firn shard abort 1-2; then: firn shard finish 2"},
 		{move.Move{Phase: move.HalfLeft, Forgot: "b"}, "b has forgotten the move of shard 1-2: to end it: firn shard finish 1-2"},

@@ -59,7 +59,7 @@ func TestShardsLost(t *testing.T) {
 
 	// There is no backup: the shards are made anew, and the server leaves the cluster.
 	succeed(t, with("finish 2 --gone a --yes")...)
-	says("remove-server a --gone a", "no other server knows shard 0: ", `docs/shards-operating.md, "A server that is lost"`)
+	says("remove-server a --gone a", "no other server knows shard 0: ", `docs/guides/shards-operating.md, "A server that is lost"`)
 	for _, n := range []string{"0", "3", "4", "5", "6", "7"} {
 		onDatabase(t, b, "SELECT firn.create_shard("+n+", 'insta"+n+"')")
 	}

@@ -22,7 +22,7 @@ import (
 func rolesServer(tb testing.TB, _ ...string) *testserver.Server { return movesServer(tb) }
 
 // ownedServers are two servers whose shards belong to a role that is no superuser, as
-// docs/shards.md makes it; flags are of that role, and super of a superuser.
+// docs/guides/shards.md makes it; flags are of that role, and super of a superuser.
 func ownedServers(t *testing.T, role string) (flags, super []string) {
 	t.Helper()
 	server := testserver.Shared(t, rolesServer)

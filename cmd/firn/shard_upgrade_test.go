@@ -16,10 +16,10 @@ func newerServer(tb testing.TB, _ ...string) *testserver.Server {
 	return testserver.PostgresTarget(tb, movesSettings...)
 }
 
-// upgradePage are the commands of docs/shards-moving.md that take a cluster to a newer PostgreSQL.
+// upgradePage are the commands of docs/guides/shards-moving.md that take a cluster to a newer PostgreSQL.
 func upgradePage(t *testing.T) (lines []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/shards-moving.md")
+	page, err := os.ReadFile("../../docs/guides/shards-moving.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func upgradePage(t *testing.T) (lines []string) {
 	return lines
 }
 
-// TestShardsUpgrade types what docs/shards-moving.md says of a newer PostgreSQL, while programs write through the
+// TestShardsUpgrade types what docs/guides/shards-moving.md says of a newer PostgreSQL, while programs write through the
 // router. Each row that was acknowledged is there once, on the new server. The versions are those of
 // FIRN_TEST_POSTGRES=15-18.
 func TestShardsUpgrade(t *testing.T) {

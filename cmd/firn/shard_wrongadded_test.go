@@ -59,7 +59,7 @@ func TestShardsAddedWrongAddressHadShard(t *testing.T) {
 		onDatabase(t, addresses[0], change)
 		for _, words := range []string{"init", "doctor", "status", "remove-server c", "add-server c"} {
 			out, errs, _ := called(t, append(append(strings.Fields("shard "+words), flags...), "--server", "c="+app)...)
-			if said := out + errs; strings.Contains(said, "another database: firn") || !strings.Contains(said, `docs/shards-operating.md, "A server that is lost"`) {
+			if said := out + errs; strings.Contains(said, "another database: firn") || !strings.Contains(said, `docs/guides/shards-operating.md, "A server that is lost"`) {
 				t.Errorf("firn shard %s: %s", words, said)
 			}
 		}

@@ -19,7 +19,7 @@ import (
 
 // addStore adds --store.
 func addStore(cmd *cobra.Command) {
-	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/stores.md (a file of this user)")
+	cmd.Flags().String("store", "", "where records are kept: sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or another of docs/guides/stores.md (a file of this user)")
 }
 
 // placeStore makes the path of --store absolute, and says where a URL is from that names no
@@ -81,5 +81,5 @@ func userName() string {
 // badStore says what is wrong with the URL of a store, and whether a flag or a variable
 // says it.
 func badStore(from string, err error) error {
-	return ui.Bad("%s: %s", from, phrase.WithoutPackage(err.Error())).Hint("how a store is written: docs/stores.md; every process has to name the same one")
+	return ui.Bad("%s: %s", from, phrase.WithoutPackage(err.Error())).Hint("how a store is written: docs/guides/stores.md; every process has to name the same one")
 }

@@ -107,7 +107,7 @@ func TestHintsNameNoStore(t *testing.T) {
 				t.Setenv("FIRN_STORE", tt.env)
 			}
 			_, errs, code := called(t, strings.Fields(tt.args)...)
-			if code != ui.ExitUsage || strings.Contains(errs, "sqlite:/") || strings.Contains(errs, "postgres://") || strings.Contains(errs, dir) || !strings.Contains(errs, "docs/stores.md") {
+			if code != ui.ExitUsage || strings.Contains(errs, "sqlite:/") || strings.Contains(errs, "postgres://") || strings.Contains(errs, dir) || !strings.Contains(errs, "docs/guides/stores.md") {
 				t.Errorf("exit code %d: %s", code, errs)
 			}
 		})

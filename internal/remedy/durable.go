@@ -28,7 +28,7 @@ func Durable(url string) []string {
 			claim("because it has appendonly yes and appendfsync always, and no replica ever replaces it"),
 		}
 	}
-	return []string{"use a store that keeps what it acknowledged: docs/stores.md"}
+	return []string{"use a store that keeps what it acknowledged: docs/guides/stores.md"}
 }
 
 // Restarted says what to do where a server that can lose writes was restarted, and nothing was lost.

@@ -30,7 +30,7 @@ func Lost(err error, url, text string) []string {
 }
 
 // beginAgain is for a developer who has removed the file in order to begin again.
-const beginAgain = `only on a laptop or the like, where no id or number that was made with the store is kept: docs/stores.md, "Begin again on a laptop"`
+const beginAgain = `only on a laptop or the like, where no id or number that was made with the store is kept: docs/guides/stores.md, "Begin again on a laptop"`
 
 // restart is for a program that has lost a file which is there again, such as one that was
 // moved away and back. To open it again compares it with its hidden file, and costs nothing.

@@ -34,7 +34,7 @@ func TestNamesInPages(t *testing.T) {
 		}
 	}
 	pages, err := filepath.Glob("../../docs/*.md")
-	more, err2 := filepath.Glob("../../docs/[cr]*/*.md") // coming-from, reference
+	more, err2 := filepath.Glob("../../docs/[cgr]*/*.md") // coming-from, guides, reference
 	if err != nil || err2 != nil || len(pages) == 0 || len(more) == 0 {
 		t.Fatal(err, err2, len(pages), len(more))
 	}

@@ -32,9 +32,9 @@ func TestDates(t *testing.T) {
 	for _, tt := range []struct{ path, text string }{
 		{"docs/coming-from/auto-increment.md", "those that are made from 2025-10-04 on are above 10^17"},
 		{"docs/guarantees.md", "The default one on " + firn.Default().End().Format(day)},
-		{"docs/shards.md", "a millisecond from each, until " + firn.Sharded().End().Format(year)},
-		{"docs/shards-operating.md", "The layout `sharded` ends in " + firn.Sharded().End().Format(year)},
-		{"docs/shards-operating.md", "Instagram's in " + firn.MustLayout("instagram").End().Format(year)},
+		{"docs/guides/shards.md", "a millisecond from each, until " + firn.Sharded().End().Format(year)},
+		{"docs/guides/shards-operating.md", "The layout `sharded` ends in " + firn.Sharded().End().Format(year)},
+		{"docs/guides/shards-operating.md", "Instagram's in " + firn.MustLayout("instagram").End().Format(year)},
 		{"docs/coming-from/instagram.md", "From " + firn.MustLayout("instagram").End().Format(year) + " ids of the published layout no longer fit a bigint"},
 	} {
 		if !strings.Contains(page(t, tt.path), tt.text) {
@@ -47,16 +47,16 @@ func TestDates(t *testing.T) {
 // do about it.
 func TestWhatNothingNotices(t *testing.T) {
 	for path, texts := range map[string][]string{
-		"docs/stores.md": {
+		"docs/guides/stores.md": {
 			"**`firn pool create` on a store that has lost everything.**",
 			"**A backup or a snapshot that was put back while all processes were stopped**", "An etcd cluster that `etcdctl snapshot restore` made",
 			"**Two copies that are both used**", "**A cloned virtual machine or volume with its SQLite file**", "**Two stores that were never one**",
 			"**A SQLite file whose directory is there and empty**", "**Never run `firn pool create --new` in a step that starts a program**",
 		},
-		"docs/sequences.md":  {"at the first number again, and nothing can notice that."},
-		"docs/kubernetes.md": {"stores.md#what-nothing-can-notice", "restored with the same flags is noticed by no process", "**No `firn pool create` in a Deployment"},
-		"docs/guarantees.md": {"the store loses everything, and `firn pool create` is typed again | nothing: there is no trace of the pool", "never create a pool in a step that starts a program", "an etcd snapshot is restored with the same name, peer addresses and token |"},
-		"README.md":          {"one pool of one store"},
+		"docs/guides/sequences.md":  {"at the first number again, and nothing can notice that."},
+		"docs/guides/kubernetes.md": {"stores.md#what-nothing-can-notice", "restored with the same flags is noticed by no process", "**No `firn pool create` in a Deployment"},
+		"docs/guarantees.md":        {"the store loses everything, and `firn pool create` is typed again | nothing: there is no trace of the pool", "never create a pool in a step that starts a program", "an etcd snapshot is restored with the same name, peer addresses and token |"},
+		"README.md":                 {"one pool of one store"},
 	} {
 		for _, text := range texts {
 			if !strings.Contains(page(t, path), text) {

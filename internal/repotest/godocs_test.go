@@ -55,9 +55,11 @@ var (
 // TestGoOfPages: the Go code of the pages compiles, but for variables that it does not use.
 func TestGoOfPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatal(pages, err)
+	guides, err2 := filepath.Glob("../../docs/guides/*.md")
+	if err != nil || err2 != nil || len(pages) == 0 || len(guides) == 0 {
+		t.Fatal(pages, err, guides, err2)
 	}
+	pages = append(pages, guides...)
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = map[string]string{}
 	args := []string{"build", "-gcflags=-e", "-overlay", filepath.Join(t.TempDir(), "overlay.json")}

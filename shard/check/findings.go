@@ -161,7 +161,7 @@ func awayDo(s *Server, err error) string {
 	if refuses(s) {
 		return "it runs, and refuses: correct its address, the password, or the rights of the role"
 	}
-	return `start it, or check its address; if it is permanently lost: docs/shards-operating.md, "A server that is lost"`
+	return `start it, or check its address; if it is permanently lost: docs/guides/shards-operating.md, "A server that is lost"`
 }
 
 // refuses says that a server is there, and does not let itself be looked at.
@@ -187,7 +187,7 @@ func (f *findings) twin(e *TwinError, views map[string]*topology.View) {
 
 // ToPrimary says what to do where the address of a server leads to a standby.
 func ToPrimary(server string) string {
-	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is permanently gone: docs/shards-operating.md, \"Promotion\"", server)
+	return fmt.Sprintf("give the address of its primary: --server %s=postgres://USER@HOST/DATABASE, or in firn.yaml. If the primary is permanently gone: docs/guides/shards-operating.md, \"Promotion\"", server)
 }
 
 func (f *findings) server(s *Server) {
@@ -412,7 +412,7 @@ func (f *findings) nowhere(shardsNowhere []string, m *topology.Map, all bool) {
 		f.say(Bad, "", UnaskedDo(f.unasked), "%s", text)
 	case len(shardsNowhere) == 0:
 	case all:
-		do := fmt.Sprintf("if they were never made: firn shard init --count %d. If a server was put back to before that, its newer rows are lost: docs/shards-operating.md, \"A server that is lost\"", m.Keys.Shards())
+		do := fmt.Sprintf("if they were never made: firn shard init --count %d. If a server was put back to before that, its newer rows are lost: docs/guides/shards-operating.md, \"A server that is lost\"", m.Keys.Shards())
 		f.say(Bad, "", do, "no server knows %s: %s", shards(shardsNowhere), phrase.Few(shardsNowhere))
 	default:
 		f.say(Bad, "", f.reachAll(), "no server that answers serves %s: %s", shards(shardsNowhere), phrase.Few(shardsNowhere))

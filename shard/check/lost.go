@@ -15,7 +15,7 @@ import (
 func LostDo(err error) string {
 	var stray *topology.StrayError
 	var of *topology.ServerError
-	const page = `docs/shards-operating.md, "A server that is lost"`
+	const page = `docs/guides/shards-operating.md, "A server that is lost"`
 	switch {
 	case !errors.As(err, &stray) || stray.Original != "":
 		return ""

@@ -32,7 +32,7 @@ func (o Opening) do() string {
 	case o.Served > 0:
 		return o.beside(do)
 	case o.Server == "":
-		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/shards-operating.md, \"A server that is lost\"", o.Back)
+		return fmt.Sprintf("only a newer backup or a standby of %s has its rows: put it in the place of %[1]s, then: firn shard reopen %[1]s. If there is neither, its rows are lost: docs/guides/shards-operating.md, \"A server that is lost\"", o.Back)
 	}
 	return fmt.Sprintf("if there is a newer backup or a standby of %s, put it in its place first. If there is neither, %s: %s", o.Back, o.rows(), do)
 }

@@ -22,7 +22,7 @@ type cause struct{ prefix, advice string }
 // it runs a command, or in place of the write.
 var causes = []cause{
 	{"NOAUTH", "the server wants a password, and none was given"},
-	{"WRONGPASS", "the server refuses the user or the password; check both. A restart of Redis forgets a user that was not saved, and each replica has users of its own: docs/stores.md, section Redis"},
+	{"WRONGPASS", "the server refuses the user or the password; check both. A restart of Redis forgets a user that was not saved, and each replica has users of its own: docs/guides/stores.md, section Redis"},
 	{"ERR invalid password", "the server refuses the password"},
 	{"ERR AUTH", "the server refuses the password"},
 	{"NOPERM", noPermission},

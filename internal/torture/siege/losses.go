@@ -24,7 +24,7 @@ type loss struct {
 	name string
 	do   func(s *siege)
 
-	// silent: a process that starts may not notice. Then docs/stores.md has everybody
+	// silent: a process that starts may not notice. Then docs/guides/stores.md has everybody
 	// stopped before, and "firn store recover" typed after.
 	silent bool
 
