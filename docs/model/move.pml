@@ -18,6 +18,10 @@
  *
  *	FAIL=n   server n fails once, and comes back as it was at an earlier moment: a standby
  *	         that lagged, or a backup. What it had sent may still arrive. Operators reopen.
+ *	PAUSE    an operator pauses a move once, and resumes it later, as shard/move/paused.go does:
+ *	         a comment on the subscription, begin, then the subscription is disabled. A mover
+ *	         sees the comment when it looks, except before begin: there it may have looked at
+ *	         the target earlier than at the source.
  *
  * The steps are the functions of shard/install/owner.sql and shard/install/stream.sql: begin is
  * firn.begin_move, back and subscribe are firn.subscribe, start is firn.cancel_cutover, dismiss is
@@ -31,8 +35,9 @@
  * it, leaves a shard that is opened as it is (reopen --incomplete), and by no step here.
  *
  * What must hold: never two servers that take writes (owners); who opens has all that was
- * acknowledged (lost); an id is above all before it, wherever it is drawn (repeated); and
- * as long as nobody is open some step leads on (stuck).
+ * acknowledged (lost); an id is above all before it, wherever it is drawn (repeated); as long
+ * as nobody is open some step leads on (stuck); and a shard is not let go between the answer to
+ * pause and resume (despite).
  */
 #ifndef MOVERS
 #define MOVERS 2         /* or 1 */
@@ -76,7 +81,7 @@ int under_way[MOVERS];          /* statements, in order; 0: there is none */
 byte attempts, written, acknowledged, drawn, highest;
 byte since;                     /* the term at which the server that fails was opened last */
 bool forgiven;                  /* a server that failed took writes with it */
-bool owners, lost, repeated, stuck;
+bool owners, lost, repeated, stuck, despite;
 
 #define max(a, b) (a > b -> a : b)
 #define OPEN(s) (at[s].state == open && at[s].here)
@@ -121,6 +126,24 @@ byte named[2];
 #define HERE(s) true
 #else
 #define HERE(s) at[s].here
+#endif
+
+#ifdef PAUSE
+bool comment[2], disabled[2];   /* of the subscription of the stream from this server */
+bool said[2];                   /* pause has answered that the move from this server is paused */
+#define FOLLOWS(s) (!disabled[s])
+#define new_subscription(s) comment[s] = false; disabled[s] = false
+#define ended(s) said[s] = false
+#ifdef MUT_LOOKONCE       /* a mover does not look for the comment again after begin */
+#define PAUSED(s) false
+#else
+#define PAUSED(s) (comment[s])
+#endif
+#else
+#define FOLLOWS(s) true
+#define new_subscription(s) skip
+#define ended(s) skip
+#define PAUSED(s) false
 #endif
 
 #define copy_mark(m, n) m.term = n.term; m.attempt = n.attempt; m.to = n.to; m.floor = n.floor
@@ -187,7 +210,7 @@ proctype Network() {
 	:: atomic {
 		select(s : 0 .. 1);
 		if
-		:: from[s].batch != 0 && (from[s].sent != 0 || from[s].marked) ->
+		:: from[s].batch != 0 && FOLLOWS(s) && (from[s].sent != 0 || from[s].marked) ->
 			if
 			:: from[s].knows ->
 				at[1 - s].has = at[1 - s].has | from[s].sent;
@@ -221,8 +244,8 @@ inline decide() {
 	if
 	/* A first move, a takeover of what another mover began, or the way back. */
 	:: OPEN(s) && attempts < ATTEMPTS -> attempts++; t = max(t, at[x].term) + 1; send(begin, s, t, attempts, b)
-	:: OPEN(s) && k != 0 && !CLAIMED(s, x) -> send(claim, x, t, k, b)
-	:: OPEN(s) && CLAIMED(s, x) ->
+	:: OPEN(s) && k != 0 && !CLAIMED(s, x) && !PAUSED(s) -> send(claim, x, t, k, b)
+	:: OPEN(s) && CLAIMED(s, x) && !PAUSED(s) ->
 		if
 		:: at[x].loaded != b -> send(load, x, t, k, b)
 		:: at[x].loaded == b && from[s].batch != b -> send(subscribe, x, t, k, b)
@@ -267,14 +290,14 @@ inline carry_out() {
 		printf("server %d: schema loaded\n", s)
 
 	:: what == subscribe && from[x].batch != b && COPIES(s, b) && at[s].loaded == b ->
-		from[x].batch = b; from[x].cut = false; nothing_sent(from[x]);
+		from[x].batch = b; from[x].cut = false; nothing_sent(from[x]); new_subscription(x);
 		from[x].knows = (from[x].published == b);
 		if :: from[x].knows -> at[s].has = at[x].has; copy_mark(at[s].mark, at[x].mark); names(s, named[x]) :: else fi;
 		printf("server %d: subscribed to %d, copied\n", s, x)
 
 	/* The subscription knows the tables; they are not published yet. */
 	:: what == back && from[x].batch != b && BATCH(s, b) && at[x].batch == b ->
-		from[x].batch = b; from[x].cut = false; nothing_sent(from[x]);
+		from[x].batch = b; from[x].cut = false; nothing_sent(from[x]); new_subscription(x);
 		from[x].knows = true;
 		printf("server %d: subscribed to %d, for the way back\n", s, x)
 
@@ -284,6 +307,10 @@ inline carry_out() {
 		if
 		:: true ->
 			printf("server %d: lets go at term %d, attempt %d\n", s, t, k);
+#ifdef PAUSE
+			despite = said[s];
+			assert(!despite);
+#endif
 			at[s].fence = true; at[s].state = moved; at[s].to = x;
 			at[s].mark.term = t; at[s].mark.attempt = k; at[s].mark.to = x; at[s].mark.floor = at[s].counter; names(s, named[s] | (1 << x));
 			if :: from[s].batch == b && !from[s].cut -> from[s].marked = true; copy_mark(from[s].mark, at[s].mark) :: else fi;
@@ -300,7 +327,7 @@ inline carry_out() {
 
 	/* Abort and finish begin with this, on the owner. */
 	:: what == dismiss && OPEN(s) && SAME(s, t, k) && BATCH(s, b) ->
-		at[s].batch = 0; no_mark(at[s].mark); names(s, 0); from[s].published = 0;
+		at[s].batch = 0; no_mark(at[s].mark); names(s, 0); from[s].published = 0; ended(s);
 		printf("server %d: forgets batch %d\n", s, b)
 
 	/* The copy that is not needed goes. */
@@ -310,7 +337,7 @@ inline carry_out() {
 
 	/* Slot and subscription, by their name. */
 	:: what == drop && from[s].batch == b ->
-		from[s].batch = 0; from[s].cut = false; from[s].knows = false; nothing_sent(from[s]);
+		from[s].batch = 0; from[s].cut = false; from[s].knows = false; nothing_sent(from[s]); new_subscription(s);
 		printf("stream from server %d: dropped\n", s)
 
 	:: else
@@ -332,10 +359,50 @@ proctype Movers() {
 	od
 }
 
+#ifdef PAUSE
+/* firn shard pause of the move from s, then firn shard resume. Each step is one statement. */
+#define COPIED(s, b) (from[s].batch == b)
+#define begin_pause(then) \
+	if \
+	:: OPEN(s) && NEWER(s, t) && BATCH(s, b) -> at[s].term = t; at[s].attempt = k; at[s].draws = true; then \
+	:: else -> if :: COPIED(s, b) -> comment[s] = false :: else fi; goto over \
+	fi
+#define disable if :: COPIED(s, b) -> disabled[s] = true :: else goto over fi
+proctype Pausing() {
+	byte s, t, k, b;
+	atomic {
+		if
+		:: s = 0
+		:: s = 1
+		fi;
+		OPEN(s) && at[s].batch != 0 && COPIED(s, at[s].batch) && attempts < ATTEMPTS ->
+		attempts++; k = attempts; t = max(at[s].term, at[1 - s].term) + 1; b = at[s].batch
+	}
+	atomic { if :: COPIED(s, b) -> comment[s] = true; printf("pause: comment\n") :: else -> goto over fi }
+#ifdef MUT_DISABLEFIRST   /* the subscription is disabled before begin has refused the movers that looked earlier */
+	atomic { disable }
+	atomic { begin_pause(said[s] = true) }
+#else
+#ifdef MUT_COMMENTONLY    /* no begin: only movers that look later stop */
+	atomic { disable; said[s] = OPEN(s) && BATCH(s, b) }
+#else
+	atomic { begin_pause(skip) }
+	atomic { disable; said[s] = BATCH(s, b); printf("pause: the move from server %d is paused\n", s) }
+#endif
+#endif
+	atomic {
+		said[s] = false;
+		if :: COPIED(s, b) -> disabled[s] = false; comment[s] = false; printf("resume\n") :: else fi
+	}
+over:
+	skip
+}
+#endif
+
 /* KEPT: s let the shard go once, and was claimed for the way back, or revoked; and the other one, for which that was done, was lost. An operator opens it as it is. */
 #define KEPT(s) (at[s].state == moved && at[s].mark.to == 1 - s && at[s].loaded != 0 && !SAID(1 - s, s) && (at[s].batch != 0 && at[s].loaded == at[s].batch || at[s].attempt == 0 && at[1 - s].term < at[s].term))
 #define CAN_TAKE(x) (at[x].state != open && at[x].here && (WORD(x) || COMES(x)))
-#define COMES(x) (from[1 - x].marked && from[1 - x].knows && from[1 - x].mark.to == x && NOW(x, from[1 - x].mark.term, from[1 - x].mark.attempt))
+#define COMES(x) (from[1 - x].marked && FOLLOWS(1 - x) && from[1 - x].knows && from[1 - x].mark.to == x && NOW(x, from[1 - x].mark.term, from[1 - x].mark.attempt))
 
 /* What firn shard reopen r asks. PLANNED: the other server has not had it since. */
 #define PLANNED(r, o) (at[r].state != none && !OPEN(o) && (at[o].state == moved && at[o].to == r || at[o].term <= at[r].term))
@@ -467,6 +534,9 @@ init {
 		run Movers(); run Writers(); run Network(); run Progress();
 #ifdef FAIL
 		run Failure(); run Operator()
+#endif
+#ifdef PAUSE
+		run Pausing()
 #endif
 	}
 }

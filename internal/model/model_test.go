@@ -26,6 +26,7 @@ var searches = []model.Search{
 	{Model: "move", Name: "two movers", Define: "ATTEMPTS=2 WRITES=1 IDS=1"},
 	{Model: "move", Name: "the source fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=0"},
 	{Model: "move", Name: "the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1"},
+	{Model: "move", Name: "an operator pauses it", Define: "ATTEMPTS=2 WRITES=0 IDS=0 PAUSE"},
 	{Model: "twins", Name: "two operators and a mover", Define: "OPERATORS=2"},
 
 	{Model: "lease", Name: "as it is, 4 Puts", Define: "PUTS=4", Long: true},
@@ -42,6 +43,8 @@ var searches = []model.Search{
 	{Model: "move", Name: "two movers, there, back and taken over", Define: "ATTEMPTS=3 WRITES=0 IDS=0", Long: true},
 	{Model: "move", Name: "the source fails, three attempts", Define: "ATTEMPTS=3 WRITES=1 IDS=1 MOVERS=1 FAIL=0", Long: true},
 	{Model: "move", Name: "the target fails, and ids", Define: "ATTEMPTS=2 WRITES=1 IDS=1 MOVERS=1 FAIL=1", Long: true},
+	{Model: "move", Name: "an operator pauses it, writes and ids", Define: "ATTEMPTS=2 WRITES=1 IDS=1 PAUSE", Long: true},
+	{Model: "move", Name: "an operator pauses it, three attempts", Define: "ATTEMPTS=3 WRITES=0 IDS=0 PAUSE", Long: true},
 	{Model: "move", Name: "two movers, the source fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 FAIL=0", Long: true},
 	{Model: "move", Name: "two movers, the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 FAIL=1", Long: true},
 
@@ -102,6 +105,9 @@ var searches = []model.Search{
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1 MUT_BYWORD", Finds: "lost"},
 	{Model: "move", Define: "ATTEMPTS=3 WRITES=1 IDS=0 MOVERS=1 FAIL=0 MUT_LATER", Finds: "lost", Long: true},
 	{Model: "move", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=0 MUT_INPLACE", Finds: "owners"},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=0 IDS=0 PAUSE MUT_COMMENTONLY", Finds: "despite"},
+	{Model: "move", Define: "ATTEMPTS=3 WRITES=0 IDS=0 MOVERS=1 PAUSE MUT_LOOKONCE", Finds: "despite"},
+	{Model: "move", Define: "ATTEMPTS=2 WRITES=0 IDS=0 PAUSE MUT_DISABLEFIRST", Finds: "stuck"},
 
 	{Model: "twins", Define: "MUT_KNOW", Finds: "twice"},
 	{Model: "twins", Define: "MUT_COPY", Finds: "astray"},
