@@ -31,7 +31,7 @@ func TestGoldenSQL(t *testing.T) {
 	}
 	golden.Same(t, file, now.Bytes(), raiseVersion)
 	var codes strings.Builder
-	for _, layout := range []string{"sharded", "instagram", "time:40@1ms,shard:10,seq:13;epoch=1960-01-01T00:00:00Z", "time:32@1s,seq:16,shard:15;epoch=2025-01-01T00:00:00.5Z"} {
+	for _, layout := range []string{"sharded", "instagram", "time:40@1ms,shard:10,seq:13;epoch=1971-01-01T00:00:00Z", "time:32@1s,seq:16,shard:15;epoch=2025-01-01T00:00:00.5Z"} {
 		code, err := Code(firn.MustLayout(layout))
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // newer format is refused.
 func TestGoldenMap(t *testing.T) {
 	const file = "testdata/0.1.0/map.json"
-	keys, err := ParseKeys("range:-9223372036854775808,0,9007199254740993", 0)
+	keys, err := ParseKeys("range:1,1001,9007199254740993", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
