@@ -11,7 +11,7 @@ import (
 	"github.com/firn-id/firn/internal/golden"
 )
 
-// TestGoldenWords: the first words of errors, by which clients tell them apart, and the commands are those of version
+// TestGoldenWords: the first words of errors, by which clients tell them apart, are those of version
 // 0.1.0. The words are read from the source: an error that no test provokes has one too.
 func TestGoldenWords(t *testing.T) {
 	files, err := filepath.Glob("*.go")
