@@ -56,7 +56,7 @@ PACKAGES_BUT    = $$(go list ./... | grep -vE '/($(1))(/|$$)')
 # What make check tests: what needs no servers, or hardly any.
 QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
   ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/leash ./internal/nearest \
-  ./internal/picture ./internal/configfile ./internal/shortfile ./internal/trouble ./internal/repotest
+  ./internal/picture ./internal/configfile ./internal/golden ./internal/version ./internal/shortfile ./internal/trouble ./internal/repotest
 
 # Which versions of PostgreSQL make postgres has tests talk to, and between which shards move then.
 VERSIONS := 14 15 16 17 18

@@ -13,6 +13,7 @@ import (
 	"github.com/firn-id/firn/internal/nearest"
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/version"
 )
 
 // newRoot returns the command with all its subcommands.
@@ -32,7 +33,7 @@ docs/reference/exit-codes.md.`,
 		Example: `  firn next -n 3
   firn decode 175928847299117063
   firn layout show twitter`,
-		Version: buildVersion().Version,
+		Version: version.Number,
 		// Errors are printed in one place, report.
 		SilenceErrors:      true,
 		SilenceUsage:       true,

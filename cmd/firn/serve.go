@@ -18,6 +18,7 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/variable"
+	"github.com/firn-id/firn/internal/version"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/server"
 	"github.com/firn-id/firn/server/daemon"
@@ -135,7 +136,7 @@ func (o *serveCommand) run(cmd *cobra.Command) error {
 		return ui.Signalled(ctx, err)
 	}
 	err = daemon.Run(ctx, cfg, &daemon.Options{
-		Logger: log, NoAuth: o.noAuth, Hostname: hostname, Version: buildVersion().Version,
+		Logger: log, NoAuth: o.noAuth, Hostname: hostname, Version: version.Number,
 		Reload: reload, Load: load, Advise: o.hints.serving,
 		Explain: func(err error) error { return serveFailure(cmd, err) },
 		Started: func(r daemon.Running) error {

@@ -208,8 +208,8 @@ func setupFailure(err error) *ui.Failure {
 		return f.Hint("%s", check.AddressDo(err))
 	case errors.As(err, &pg) && (pg.Code == "ID004" || pg.Code == "ID009"): // the clock of a server
 		return f.Hint("there: %s", pg.Hint)
-	case errors.As(err, new(*setup.ClockError)):
-		return f.Hint("set the clock that is wrong, then run the same command again")
+	case againDo(err) != "":
+		return f.Hint("%s", againDo(err))
 	case errors.As(err, &owner):
 		return f.Hint("in the same command give these addresses instead, with the name of that role: %s", asRole(owner.Owner))
 	case errors.As(err, &rights):

@@ -298,7 +298,7 @@ func (o *shardsReopen) failure(err error, plan *setup.Reopening) error {
 	case pg.Code == "ID007" && strings.HasPrefix(pg.Hint, "firn "): // it says which server knows more
 		return ui.Failed("%w", err).Hint("%s", pg.Hint)
 	case pg.Code == "42883":
-		return ui.Failed("%w", err).Hint("the servers have functions of an older version: firn shard init, then run it again")
+		return ui.Failed("%w", err).Hint("the servers have functions of another version: firn shard init, then run it again")
 	case pg.Code == "42501": // such as of the table of a move that a superuser began
 		return ui.Failed("%w", err).Hint("%s", sameCommand)
 	case pg.Code == "ID004" || pg.Code == "ID009": // the clock

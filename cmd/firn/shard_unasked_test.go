@@ -68,3 +68,33 @@ func TestShardsOutdated(t *testing.T) {
 		}
 	}
 }
+
+// TestShardsInitOfOlderFirn: where a newer firn has written the functions of one server, an older init stops before it
+// changes any server, and says what to do. Doctor and status do not hint at it.
+func TestShardsInitOfOlderFirn(t *testing.T) {
+	t.Parallel()
+	addresses, flags := twoServers(t, 2)
+	with := func(words string) []string { return append(strings.Fields("shard "+words), flags...) }
+	const later = "CREATE OR REPLACE FUNCTION firn.sql_version() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT 99'"
+	onDatabase(t, addresses[1], later)
+	onDatabase(t, addresses[0], "UPDATE firn.server SET code = 'x'")
+	for _, words := range []string{"init --yes", "init --dry-run", "init --json --yes"} {
+		_, errs, code := called(t, with(words)...)
+		if code != 1 || !strings.Contains(errs, "server b: a newer firn wrote its functions: they have version 99, and this firn would write version 1. Nothing was changed") ||
+			!strings.Contains(errs, "run the same command with the newer firn; to see which version this one is: firn version") {
+			t.Errorf("%s: %d\n%s", words, code, errs)
+		}
+	}
+	if got := one[string](t, addresses[0], "SELECT code FROM firn.server"); got != "x" {
+		t.Errorf("init has changed server a: %s", got)
+	}
+	for _, words := range []string{"doctor", "status"} {
+		out, errs, _ := called(t, with(words)...)
+		if !strings.Contains(out, "a newer firn wrote the functions of server b, so this firn cannot move shards from or to it") || !strings.Contains(out, "the functions of server a are of another version of firn") {
+			t.Errorf("firn shard %s:\n%s%s", words, out, errs)
+		}
+	}
+	if said, _, _ := called(t, with("move 0 --to b --dry-run")...); !strings.Contains(said, "a newer firn wrote its functions") {
+		t.Errorf("move: %s", said)
+	}
+}

@@ -5,47 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/internal/ui"
+	"github.com/firn-id/firn/internal/version"
 	"github.com/firn-id/firn/pool"
 	"github.com/firn-id/firn/store"
 )
-
-// A build says what this binary was made from.
-type build struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"`
-	Time     string `json:"time,omitempty"`     // of the commit
-	Modified bool   `json:"modified,omitempty"` // there were changes that were not committed
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-}
-
-func buildVersion() build {
-	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Commit = s.Value
-		case "vcs.time":
-			b.Time = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
-	}
-	return b
-}
 
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
@@ -57,7 +24,7 @@ version did not record its own, which shows as "-".`,
 		Example: "  firn version --json\n  firn version --store postgres://app@db/app",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := buildVersion().print(cmd.OutOrStdout(), wantsJSON(cmd)); err != nil || !saidBy(cmd.Flags().Lookup("store")) {
+			if err := printBuild(cmd.OutOrStdout(), version.Read(), wantsJSON(cmd)); err != nil || !saidBy(cmd.Flags().Lookup("store")) {
 				return err
 			}
 			return withStore(cmd, func(s store.Store) error {
@@ -74,19 +41,12 @@ version did not record its own, which shows as "-".`,
 	return cmd
 }
 
-// print prints what this binary was made from.
-func (b build) print(out io.Writer, asJSON bool) error {
+// printBuild prints what this binary was made from.
+func printBuild(out io.Writer, b version.Build, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(b)
 	}
-	text := "firn " + b.Version
-	if b.Commit != "" {
-		text += " commit " + b.Commit + " of " + b.Time
-	}
-	if b.Modified {
-		text += ", modified"
-	}
-	_, err := fmt.Fprintf(out, "%s (%s, %s)\n", text, b.Go, b.Platform)
+	_, err := fmt.Fprintln(out, "firn", b)
 	return err
 }
 

@@ -113,7 +113,7 @@ var arrows = []rule{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
 		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
 		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/countername", "internal/nearest", "internal/phrase",
-		"internal/picture", "internal/remedy", "internal/shortfile", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/whichstore",
+		"internal/picture", "internal/remedy", "internal/shortfile", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/version", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
 	{pkg: "internal/nearest"},
@@ -121,6 +121,9 @@ var arrows = []rule{
 	{pkg: "internal/configfile"},
 	{pkg: "internal/shortfile"},
 	{pkg: "internal/variable"},
+	{pkg: "internal/version"},
+	// Only tests import it.
+	{pkg: "internal/golden"},
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},

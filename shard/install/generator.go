@@ -28,6 +28,11 @@ func parseGenerator() *template.Template {
 	return t
 }
 
+// SQLVersion is the version of the SQL of [WriteGenerator], [WriteMoves] and [WriteGrants]. It grows
+// when that SQL changes after a release. A database says which version its functions have, and the SQL
+// of a lower version refuses it.
+const SQLVersion = 1
+
 // lockClass is the first number of the advisory locks that generators take: "firn".
 const lockClass = 0x6669726e
 
@@ -86,6 +91,7 @@ func newGenerator(l firn.Layout) (*generator, error) {
 }
 
 func (g *generator) LockClass() int  { return lockClass }
+func (g *generator) SQLVersion() int { return SQLVersion }
 func (g *generator) MaxShard() int64 { return g.Layout.Shards() - 1 }
 func (g *generator) SeqBits() int    { return g.seq.Width }
 func (g *generator) PerTick() int64  { return 1 << g.seq.Width }

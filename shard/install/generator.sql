@@ -19,7 +19,23 @@ BEGIN
 			HINT = format('as that role, if it is trusted: SET ROLE %s', owner);
 	END IF;
 END $do$;
+-- Refuses a database that a later firn has set up: this SQL would put earlier functions in the
+-- place of later ones, and may not know what those have written. Only the text is read, so that
+-- no right to call anything is needed.
+DO $do$
+DECLARE
+	has integer := (SELECT substring(p.prosrc FROM '[0-9]+') FROM pg_catalog.pg_proc AS p WHERE p.oid = to_regprocedure('firn.sql_version()'));
+BEGIN
+	IF has > {{.SQLVersion}} THEN
+		RAISE EXCEPTION 'firn: the functions of this database have version %, and this SQL has version {{.SQLVersion}}', has
+			USING HINT = 'a newer firn wrote them: use that firn, or a later one';
+	END IF;
+END $do$;
 GRANT USAGE ON SCHEMA firn TO PUBLIC;
+
+-- The version of all SQL in this schema. Every firn reads it as the first number in the text.
+CREATE OR REPLACE FUNCTION firn.sql_version() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+$$ SELECT {{.SQLVersion}} $$;
 
 -- What this database is. All but the layout is of a cluster, as "firn shard init"
 -- makes one, and is the same on all its servers, but for the name and the code.

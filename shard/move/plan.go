@@ -116,14 +116,14 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 	if err != nil {
 		return err
 	}
-	if l.source.Code == code { // else there may be nothing to ask with
+	if l.source.current(code) { // else there may be nothing to ask with
 		for _, n := range shards {
 			if err := l.shard(ctx, n); err != nil {
 				return &topology.ServerError{Server: l.Source, Err: err}
 			}
 		}
 	}
-	if l.source.Code == code && l.target.Code == code {
+	if l.source.current(code) && l.target.current(code) {
 		if err := l.secrets(ctx); err != nil {
 			return err
 		}

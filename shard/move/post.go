@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/phrase"
+	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -145,6 +146,10 @@ func obstaclesOf(server string, causes []cause) []Obstacle {
 	return all
 }
 
+// current says whether all functions of the server are of this firn. While a newer firn writes its own, the code is
+// that of before; the version is there with the first of them.
+func (p *post) current(code string) bool { return p.Code == code && p.SQL == install.SQLVersion }
+
 // onServer are the obstacles of a server that moves shards out or in, whatever the shard.
 func (p *post) onServer(n needs, code string) []Obstacle {
 	causes := []cause{
@@ -153,7 +158,8 @@ func (p *post) onServer(n needs, code string) []Obstacle {
 			!p.Standby && !p.Itself, "incarnation", "it is a copy, or was promoted, restored or renamed, and was not reopened",
 			fmt.Sprintf("where what it is a copy of is permanently gone: firn shard reopen %s", p.server), "",
 		},
-		{p.Code != code, "functions of firn", "its functions are of another version of firn", "firn shard init, with this version of firn on all servers", ""},
+		{!p.current(code) && p.SQL <= install.SQLVersion, "functions of firn", "its functions are of another version of firn", "firn shard init, with this version of firn on all servers", ""},
+		{p.SQL > install.SQLVersion, "functions of firn", "a newer firn wrote its functions", "the same command with that firn, or a later one", ""},
 		{
 			p.walLevel != "logical", "wal_level", fmt.Sprintf("wal_level is %q, must be \"logical\"", p.walLevel),
 			"ALTER SYSTEM SET wal_level = 'logical', then restart", "rds.logical_replication = 1 in the parameter group, then reboot",

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,7 @@ func TestRefusals(t *testing.T) {
 		{"a role's member", "CREATE ROLE " + role + "; GRANT firn_app TO " + role, "DROP ROLE " + role, "server b: roles that use the shards may not use them there: " + role},
 		{"an extension", "CREATE EXTENSION citext; CREATE EXTENSION pg_trgm; ALTER TABLE insta0.users ADD c citext", "DROP EXTENSION citext, pg_trgm CASCADE", "server b: extensions are missing: citext"},
 		{"another firn", "UPDATE firn.server SET code = 'x'", "UPDATE firn.server SET code = '" + must(install.Code(firn.Sharded())) + "'", "server a: its functions are of another version of firn"},
+		{"a newer firn", "CREATE OR REPLACE FUNCTION firn.sql_version() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT 99'", "CREATE OR REPLACE FUNCTION firn.sql_version() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT " + strconv.Itoa(install.SQLVersion) + "'", "server a: a newer firn wrote its functions"},
 		{"closed", "SELECT firn.close(0)", "SELECT firn.open(0)", "shard 0 on a: it is not open there"},
 		{"moved", "SELECT firn.close(0); UPDATE firn.shard SET state = 'moved', moved_to = 'c' WHERE shard = 0", "UPDATE firn.shard SET state = 'closed' WHERE shard = 0; SELECT firn.open(0)", "shard 0 on a: it has moved to c"},
 		{"a copy", "UPDATE firn.shard SET timeline = '00000009' WHERE shard = 0", "SELECT firn.open(0)", "shard 0 on a: it is not open there"},

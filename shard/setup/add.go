@@ -34,6 +34,9 @@ func (s *Servers) Add(names []string, roles []string) (*Addition, error) {
 	if err := checkClocks(s.sites); err != nil {
 		return nil, err
 	}
+	if err := checkVersions(s.sites); err != nil {
+		return nil, err
+	}
 	all := slices.Clone(m.Servers)
 	var again []string
 	for _, name := range names {

@@ -91,6 +91,9 @@ func (s *Servers) Adopt(ctx context.Context, w Wish, functions ...string) (*Adop
 	if err := checkClocks(s.sites); err != nil {
 		return nil, err
 	}
+	if err := checkVersions(s.sites); err != nil {
+		return nil, err
+	}
 	if m != nil {
 		w.Layout, w.Schemas = m.Layout, m.Schemas
 	} else if w.Keys == "" {

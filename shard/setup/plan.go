@@ -86,6 +86,9 @@ func (s *Servers) Init(w Wish) (*Plan, error) {
 	if err := checkClocks(s.sites); err != nil {
 		return nil, err
 	}
+	if err := checkVersions(s.sites); err != nil {
+		return nil, err
+	}
 	p, err := begin(m, w)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ type View struct {
 	Schemas  string   // how a shard's schema is called, as in "insta%d"
 	Servers  []string // the names of the cluster's servers, as they were added
 	Code     string   // of all functions there, as [Code] names it; empty: some may be of another
+	SQL      int      // the version of the functions there; 0: they say none, so they are older than any that says one
 	System   int64    // the identifier of the PostgreSQL system
 	Timeline string   // of what it writes; empty on a standby
 	Standby  bool     // it follows another server
@@ -81,7 +82,8 @@ var ErrNoCluster = errors.New("shard: this database has no firn.server: it is in
 // lookSQL reads everything in one statement, so that it is of one instant.
 const lookSQL = `
 SELECT v.layout, coalesce(v.cluster, ''), coalesce(v.name, ''), coalesce(v.shards, 0), coalesce(v.keys, ''), coalesce(v.schemas, ''),
-	coalesce(v.servers, '{}'), coalesce(v.code, ''), v.incarnation::text, v.formerly::text[], v.peers,
+	coalesce(v.servers, '{}'), coalesce(v.code, ''),
+	coalesce((SELECT substring(p.prosrc FROM '[0-9]+')::integer FROM pg_proc AS p WHERE p.oid = to_regprocedure('firn.sql_version()')), 0), v.incarnation::text, v.formerly::text[], v.peers,
 	coalesce((v.system, v.timeline, v.database, v.relation) = (me.system, me.timeline, current_database(), v.tableoid), false), current_database()::text, me.original, me.system, coalesce(me.timeline, ''), pg_is_in_recovery(), current_setting('server_version_num')::integer, clock_timestamp(),
 	s.shard, s.schema::text, s.state, s.term, coalesce(s.moved_to, ''),
 	(s.system, s.timeline, s.database, s.relation, s.incarnation) IS NOT DISTINCT FROM (me.system, me.timeline, current_database(), s.tableoid, v.incarnation),
@@ -115,7 +117,7 @@ func Look(ctx context.Context, q Querier) (*View, error) {
 			told, dropped *bool
 		}
 		if err := rows.Scan(&layout, &one.Cluster, &one.Server, &shards, &keys, &one.Schemas,
-			&one.Servers, &one.Code, &one.Incarnation, &one.Formerly, &one.Peers, &one.Itself, &one.Database, &one.Original, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
+			&one.Servers, &one.Code, &one.SQL, &one.Incarnation, &one.Formerly, &one.Peers, &one.Itself, &one.Database, &one.Original, &one.System, &one.Timeline, &one.Standby, &one.Version, &one.Clock,
 			&row.shard, &row.schema, &row.state, &row.term, &row.movedTo, &row.here, &row.told, &row.dropped); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,46 @@
+package version
+
+import (
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+// TestNumber: the number is that of the newest version in the changelog.
+func TestNumber(t *testing.T) {
+	text, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d|Unreleased))$`).FindSubmatch(text)
+	if found == nil || string(found[1]) != Number {
+		t.Errorf("the first version in CHANGELOG.md is %q, and version.Number is %q: write one number in both", found, Number)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	end := ", " + runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH
+	vcs := []debug.BuildSetting{{Key: "vcs.revision", Value: "abcdef123456789012345678901234567890abcd"}, {Key: "vcs.time", Value: "2026-11-28T23:30:00-05:00"}, {Key: "vcs.modified", Value: "false"}}
+	modified := append(vcs[:2:2], debug.BuildSetting{Key: "vcs.modified", Value: "true"})
+	for _, tt := range []struct {
+		name, module string
+		settings     []debug.BuildSetting
+		want         string
+	}{
+		{"a checkout", "v0.0.0-20261129043000-abcdef123456", vcs, "0.1.0 (commit abcdef123456, 2026-11-29)" + end},
+		{"a checkout with changes", "v0.0.0-20261129043000-abcdef123456+dirty", modified, "0.1.0 (commit abcdef123456, 2026-11-29, modified)" + end},
+		{"a checkout without VCS", "(devel)", nil, "0.1.0" + end},
+		{"go install of a tag", "v0.1.0", nil, "0.1.0" + end},
+		{"go install of a commit", "v0.0.0-20261128010203-0123456789ab", nil, "0.1.0 (commit 0123456789ab, 2026-11-28)" + end},
+		{"go install of a commit after a tag", "v0.1.1-0.20261128010203-0123456789ab", nil, "0.1.0 (commit 0123456789ab, 2026-11-28)" + end},
+	} {
+		if got := from(&debug.BuildInfo{Main: debug.Module{Version: tt.module}, Settings: tt.settings}).String(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if got := from(nil).String(); got != "0.1.0"+end {
+		t.Errorf("without build information: %q", got)
+	}
+}
