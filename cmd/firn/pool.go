@@ -69,11 +69,12 @@ func newPoolLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the pools of a store",
-		Long: `List the pools of a store, with the workers of each. A pool whose range firn pool set has
-not changed to the end yet reserves more workers than processes may take: HELD counts them all. UNUSABLE are workers that nobody
-holds, and whose ids lie ahead of the clock: they can be taken again a little later. STATE
-is "other store" where the pool was made in another store: this one is a copy, a restored
-dump, or was moved, and no process takes ids from the pool here.
+		Long: `List the pools of a store, with the workers of each. While firn pool set
+is changing the range of a pool, the pool still reserves workers of its old range. HELD counts
+the held workers of both ranges. UNUSABLE are workers that nobody holds, and whose ids lie
+ahead of the clock: they can be taken again a little later. STATE is "other store" where the
+pool was made in another store: this one is a copy, a restored dump, or was moved, and no
+process takes ids from the pool here.
 
 A store without a clock (etcd, ZooKeeper) cannot tell a worker that is held from one of a
 process that died: there HELD is "up to" a number.`,

@@ -70,7 +70,8 @@ func newPoolEnsure() *cobra.Command {
 		Long: `Create a pool if it is missing. The store may have lost an earlier pool of that name; so
 the ids of the new one start above all that a process may have made: after the longest
 outage budget that a process may have had, 5m or --outage, and 10s more. A pool that
-is there stays as it is, and the exit code is 0.
+is there stays as it is, and the exit code is 0. If --layout, --workers or --outage ask for
+something that this pool does not have, the command changes nothing and fails.
 
 Before you type it, make sure that your other programs use this store: in another database the
 ids are those of a second store, and nothing can notice that.

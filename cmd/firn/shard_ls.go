@@ -21,7 +21,7 @@ A shard without a server is nowhere now. The state is unknown where the server o
 does not answer.
 
 With --map it shows which shards each server has. With --map --json it prints the map for
-routers in other languages, in the format of docs/guides/shards-map.md: how a key and an id lead to a
+routers in other languages, in the format of docs/reference/shards-map.md: how a key and an id lead to a
 shard, and which server each shard is on. The map names servers; their addresses and passwords
 are the program's. A map gets old when a shard moves: the server that a router wrongly asks
 refuses, and says where the shard went. While a server does not answer, no map is printed

@@ -12,16 +12,16 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 )
 
-// What docs/guides/clients.md says of a sorted set is so: the score of a flake is rounded, and members that all
+// What docs/reference/clients.md says of a sorted set is so: the score of a flake is rounded, and members that all
 // have the score 0 come in the order of their ids.
 func TestSortedSetOfRedis(t *testing.T) {
-	page, err := os.ReadFile("../../docs/guides/clients.md")
+	page, err := os.ReadFile("../../docs/reference/clients.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := regexp.MustCompile("`ZADD (feed) ([0-9]+) (a)` has the score ([0-9.e+]+),[^\n]*`ZADD feed 0 ([0-9]+)`, and `(ZRANGE feed [^`]+)`").FindStringSubmatch(string(page))
 	if m == nil {
-		t.Fatal("docs/guides/clients.md has no such commands")
+		t.Fatal("docs/reference/clients.md has no such commands")
 	}
 	c := redis.NewClient(&redis.Options{Addr: testserver.Redis(t).Addr(), Protocol: 2})
 	defer c.Close()

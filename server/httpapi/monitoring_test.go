@@ -122,7 +122,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 		return slices.Compact(found)
 	}
 	rules := in("alerts.yml")
-	for _, path := range []string{"alerts_test.yml", "../monitoring.md"} {
+	for _, path := range []string{"alerts_test.yml", "../reference/alerts.md"} {
 		if found := in(path); !slices.Equal(found, rules) {
 			t.Errorf("%s has %v, alerts.yml %v", path, found, rules)
 		}

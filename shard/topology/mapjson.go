@@ -14,7 +14,7 @@ import (
 // mapVersion is the version of a map as JSON. A reader refuses what it does not know.
 const mapVersion = 1
 
-// mapJSON is a map as JSON has it. What it means is in docs/guides/shards-map.md.
+// mapJSON is a map as JSON has it. What it means is in docs/reference/shards-map.md.
 type mapJSON struct {
 	V       int         `json:"v"`
 	Cluster string      `json:"cluster"`
