@@ -32,9 +32,6 @@ func TestPages(t *testing.T) {
 	servers := &pageServers{t: t, kept: map[string][]*testserver.Server{}, update: *updatePages}
 	for _, name := range typedPages(t) {
 		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
-			if slices.Contains(longPages, name) {
-				testserver.OnlyLong(t)
-			}
 			path := filepath.Join("../..", name)
 			b, err := os.ReadFile(path)
 			if err != nil {
@@ -55,9 +52,6 @@ func TestPages(t *testing.T) {
 		})
 	}
 }
-
-// longPages take more than ten seconds: testdata/shards/*.txt have the same commands with fewer shards.
-var longPages = []string{"docs/guides/shards.md"}
 
 // programsOf pages are found, or installed, before a page is run.
 var programsOf = map[string]func(testing.TB){
