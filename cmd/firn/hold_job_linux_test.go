@@ -10,8 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // A screen is a terminal with a session of its own on it.
@@ -27,22 +25,8 @@ type screen struct {
 // startScreen runs a command on a terminal.
 func startScreen(t *testing.T, env []string, args ...string) *screen {
 	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("no terminal can be made: %v", err)
-	}
+	keys, tty := newTerminal(t)
 	t.Cleanup(func() { keys.Close() })
-	if err := unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer tty.Close()
 	c := &screen{Cmd: exec.Command(args[0], args[1:]...), keys: keys, done: make(chan error, 1)}
 	c.Env = append(os.Environ(), env...)

@@ -28,7 +28,9 @@ type step struct {
 	at     string // the URL of the SQL, the name of the file
 	varies []string
 	exits  int
-	from   int // the lines of the page that say what a command prints, [from, to)
+	answer string // to what the command asks at a terminal
+	stays  bool   // the command does not end: a reader leaves it running
+	from   int    // the lines of the page that say what a command prints, [from, to)
 	to     int
 }
 
@@ -53,7 +55,7 @@ var variants = map[string]string{
 }
 
 var (
-	directive   = regexp.MustCompile(`^<!-- (run|file|varies|exits|not run|sh|server|today):(.*)$`)
+	directive   = regexp.MustCompile(`^<!-- (run|file|varies|exits|answers|stays|not run|run by|sh|server|today):(.*)$`)
 	typed       = regexp.MustCompile(`^\s*(\$ |firn )`)
 	typedFirn   = regexp.MustCompile(`^\s*(\$ +)?firn `)
 	todayFormat = regexp.MustCompile(`^\d{8}( \S+)?$`)
@@ -110,7 +112,7 @@ func (p *page) comment(i int, said map[string]string) int {
 	m := directive.FindStringSubmatch(first)
 	switch {
 	case m == nil:
-		p.fault(i, "a comment is one of run, file, varies, exits, not run, sh, server, today and a colon")
+		p.fault(i, "a comment is one of run, file, varies, exits, answers, stays, not run, run by, sh, server, today and a colon")
 	case m[1] == "sh":
 		p.steps = append(p.steps, step{does: doHidden, line: i + 1, text: strings.TrimSpace(m[2] + "\n" + rest)})
 	case m[1] == "server":
@@ -140,7 +142,10 @@ func (p *page) block(language string, from, to int, said map[string]string) {
 		}
 	}
 	why, left := said["not run"]
+	_, elsewhere := said["run by"]
 	switch s.at = said["file"]; {
+	case elsewhere: // TestPagesOfOtherTests looks for the test
+		uses("run by")
 	case left:
 		uses("not run")
 		if why == "" || slices.ContainsFunc(p.lines[from:to], typedFirn.MatchString) {
@@ -151,7 +156,7 @@ func (p *page) block(language string, from, to int, said map[string]string) {
 		s.does = doFile
 		p.steps = append(p.steps, s)
 	case language == "console":
-		uses("varies", "exits")
+		uses("varies", "exits", "answers", "stays")
 		p.commands(from, to, said)
 	case language == "sql":
 		uses("run")
@@ -187,7 +192,7 @@ func (p *page) commands(from, to int, said map[string]string) {
 			p.steps[len(p.steps)-1].to = i + 1
 			continue
 		}
-		s := step{does: doCommand, line: i + 1, text: text, varies: varies}
+		s := step{does: doCommand, line: i + 1, text: text, varies: varies, answer: said["answers"]}
 		for i+1 < to && (strings.HasSuffix(p.lines[i], `\`) || strings.HasPrefix(p.lines[i+1], "> ")) {
 			i++
 			s.text += "\n" + strings.TrimPrefix(p.lines[i], "> ")
@@ -198,7 +203,9 @@ func (p *page) commands(from, to int, said map[string]string) {
 	if len(p.steps) == begun {
 		return
 	}
-	p.steps[len(p.steps)-1].exits = exits
+	last := &p.steps[len(p.steps)-1]
+	_, last.stays = said["stays"]
+	last.exits = exits
 	var printed []string
 	for _, s := range p.steps[begun:] {
 		printed = append(printed, p.lines[s.from:s.to]...)

@@ -30,6 +30,7 @@ var asOnTerminal = []replacement{
 	{regexp.MustCompile(`(?m)^redis-cli\b([^|\n]*)$`), "redis-cli --no-raw$1"},
 	{regexp.MustCompile(`(?m)^mariadb\b([^|\n]*)$`), "mariadb --table$1"},
 	{regexp.MustCompile(`(?m)^mariadb --table(.* -BNe )`), "mariadb$1"}, // that person asks for less
+	{regexp.MustCompile(`(?m)^curl `), "curl -sS "},
 }
 
 // PageServers are the servers of all pages. Those that start slowly are used by one
@@ -40,9 +41,15 @@ type pageServers struct {
 	update bool // the pages are made to say what is printed
 }
 
+// pageSettings of PostgreSQL are for shards that move. The servers stay durable.
+var pageSettings = []string{
+	"wal_level=logical", "max_replication_slots=50", "max_wal_senders=50", "max_logical_replication_workers=20",
+	"max_worker_processes=40", "max_connections=300", "wal_retrieve_retry_interval=100ms",
+}
+
 // startServer starts a server by the scheme of its URLs.
 var startServer = map[string]func(testing.TB, ...string) *testserver.Server{
-	"postgres": testserver.Postgres, "mysql": testserver.MariaDB, "redis": testserver.Redis,
+	"postgres": func(tb testing.TB, _ ...string) *testserver.Server { return testserver.Postgres(tb, pageSettings...) }, "mysql": testserver.MariaDB, "redis": testserver.Redis,
 	"etcd": testserver.Etcd, "zk": testserver.ZooKeeper,
 }
 

@@ -30,31 +30,26 @@ var updatePages = flag.Bool("update", false, "write into the pages of docs what 
 func TestPages(t *testing.T) {
 	t.Parallel()
 	servers := &pageServers{t: t, kept: map[string][]*testserver.Server{}, update: *updatePages}
-	for _, pattern := range docPages {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			t.Run(filepath.Base(path), func(t *testing.T) {
-				b, err := os.ReadFile(path)
-				if err != nil {
+	for _, name := range typedPages(t) {
+		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
+			path := filepath.Join("../..", name)
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := readPage(string(b))
+			if p.faults == nil {
+				servers.run(t, p)
+			}
+			for _, f := range p.faults {
+				t.Errorf("%s:%s", path, f)
+			}
+			if text := strings.Join(p.lines, "\n"); servers.update && text != string(b) {
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				p := readPage(string(b))
-				if p.faults == nil {
-					servers.run(t, p)
-				}
-				for _, f := range p.faults {
-					t.Errorf("%s:%s", path, f)
-				}
-				if text := strings.Join(p.lines, "\n"); servers.update && text != string(b) {
-					if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -122,7 +117,8 @@ func (s *pageServers) typeAll(t *testing.T, p *page, a *addresses, home string) 
 				return faults, p.lines
 			}
 		default:
-			out, code, err := sh.run(a.typed(st.text))
+			want := p.lines[st.from:st.to]
+			out, code, err := sh.step(t, st, a, want)
 			if err != nil {
 				fault(st, "%s: %v\n%s", st.text, err, out)
 				return faults, p.lines
@@ -131,7 +127,6 @@ func (s *pageServers) typeAll(t *testing.T, p *page, a *addresses, home string) 
 			if code != st.exits {
 				fault(st, "%s: exit code %d, and the page says %d\n%s", st.text, code, st.exits, strings.Join(got, "\n"))
 			}
-			want := p.lines[st.from:st.to]
 			if st.does == doHidden || agree(want, got, st.varies) {
 				continue
 			}
@@ -159,6 +154,8 @@ type shell struct {
 	in  *os.File
 	out *os.File
 	r   *bufio.Reader
+
+	stays int // commands that were left running
 }
 
 // newShell starts a shell in an empty home. $REPOSITORY is where the checkout is.
@@ -213,8 +210,13 @@ func goCaches(t *testing.T) []string {
 
 // run types a command, and returns what it printed and its exit code.
 func (sh *shell) run(text string) (out string, code int, err error) {
+	return sh.runFrom(os.DevNull, text)
+}
+
+// runFrom is run, with standard input from a file.
+func (sh *shell) runFrom(input, text string) (out string, code int, err error) {
 	const mark = "\x1e"
-	if _, err := fmt.Fprintf(sh.in, "eval %s </dev/null; printf '\\n\\036%%d\\036' $?\n", quoted(text)); err != nil {
+	if _, err := fmt.Fprintf(sh.in, "eval %s <%s; printf '\\n\\036%%d\\036' $?\n", quoted(text), input); err != nil {
 		return "", 0, err
 	}
 	if err := sh.out.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
@@ -231,6 +233,49 @@ func (sh *shell) run(text string) (out string, code int, err error) {
 	code, err = strconv.Atoi(strings.TrimSuffix(number, mark))
 	return strings.TrimSuffix(out, "\n"+mark), code, err
 }
+
+// step types a command of a page, as the page says that it is typed.
+func (sh *shell) step(t *testing.T, st step, a *addresses, want []string) (out string, code int, err error) {
+	switch text := a.typed(st.text); {
+	case st.answer != "":
+		out, code, err = sh.runFrom(terminalThatSays(t, st.answer), text)
+		return question.ReplaceAllString(out, "${1}"+st.answer+"\n"), code, err
+	case st.stays:
+		return sh.stay(text, func(out string) bool { return agree(want, linesOf(a.printed(out)), st.varies) })
+	default:
+		return sh.run(text)
+	}
+}
+
+// question is the end of what a command asks. A terminal shows the answer behind it, in a line.
+var question = regexp.MustCompile(`(\[y/N\] |Type yes to continue: )`)
+
+// stay types a command that a reader leaves running, in a shell of its own. It returns what the command prints until
+// that is enough, or until it has printed nothing more for a second.
+func (sh *shell) stay(text string, enough func(out string) bool) (out string, code int, err error) {
+	file := filepath.Join(sh.cmd.Dir, fmt.Sprintf(".stays%d", sh.stays))
+	sh.stays++
+	if out, code, err = sh.run(fmt.Sprintf("%s >%s 2>&1 &", strings.TrimRight(text, "\n"), file)); code != 0 || err != nil {
+		return out, code, err
+	}
+	for quiet := 0; quiet < 20 || out == ""; quiet++ {
+		time.Sleep(50 * time.Millisecond)
+		b, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", 0, err
+		}
+		if now := logged.ReplaceAllString(string(b), ""); now != out {
+			out, quiet = now, 0
+		}
+		if enough(out) || quiet > 600 {
+			break
+		}
+	}
+	return out, 0, nil
+}
+
+// logged are lines of a log: on a busy machine there are more.
+var logged = regexp.MustCompile(`(?m)^time=.*\n`)
 
 // quoted is a text as one word of the shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -3,13 +3,11 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/ui"
 )
 
@@ -47,11 +45,10 @@ func typedAfter(t *testing.T, page string) (config string, commands [][]string) 
 	return "", nil
 }
 
-// Of docs/guides/configuration.md and docs/reference/firn-yaml.md the first firn.yaml is written, the commands
-// below it are typed, and each series gives something. A reader is asked whether a pool is new; a test says it.
+// Of docs/reference/firn-yaml.md the first firn.yaml is written, the commands below it are typed, and each series
+// gives something. A reader is asked whether a pool is new; a test says it.
 func TestConfigurationPageIsTyped(t *testing.T) {
 	for page, want := range map[string]map[string]string{
-		"guides/configuration.md": {"photo": `\d{18}`, "orders": "1", "invoice": `INV-\d{8}-000001`},
 		"reference/firn-yaml.md": {
 			"photo": `\d{18}`, "note": `\d{15,16}`, "orders": "1", "tickets": "[12]", "invoice": `INV-\d{8}-000001`, "receipt": "R1", "bill:42": "B1",
 		},
@@ -94,41 +91,6 @@ func typeConfiguration(t *testing.T, page string, want map[string]string) {
 			if _, errs, code := called(t, args...); code != ui.ExitFailed || !strings.Contains(errs, "already") {
 				t.Errorf("firn %q again: exit code %d, %s", args, code, errs)
 			}
-		}
-	}
-}
-
-// docs/guides/server.md: the same on PostgreSQL, with the server that its last command starts.
-func TestServerPageIsTyped(t *testing.T) {
-	t.Parallel()
-	config, commands := typedAfter(t, "../../docs/guides/server.md")
-	const page = "store: postgres://app@db/app\n"
-	if !strings.Contains(config, page) {
-		t.Fatalf("the page has another store:\n%s", config)
-	}
-	config = strings.Replace(config, page, fmt.Sprintf("store: %s\n", testserver.Postgres(t).URL()), 1)
-	config = strings.NewReplacer("127.0.0.1:6380", "127.0.0.1:0", "127.0.0.1:6381", "127.0.0.1:0").Replace(config)
-	dir := t.TempDir()
-	write(t, dir, "firn.yaml", config)
-	for _, args := range commands[:len(commands)-1] {
-		if strings.Join(args, " ") == "pool create" {
-			args = append(args, "--new")
-		}
-		p := serving(t, dir).process // for its directory and variables
-		p.Args = append([]string{"firn"}, args...)
-		p.Stderr = &p.errs
-		if err := p.Run(); err != nil {
-			t.Fatalf("firn %q: %v, %s", args, err, p.errs.String())
-		}
-	}
-	if last := strings.Join(commands[len(commands)-1], " "); last != "serve" {
-		t.Fatalf("the last command is firn %s", last)
-	}
-	s := serve(t, dir)
-	s.until("ready", s.ready)
-	for name, want := range map[string]string{"photo": `"values":["`, "orders": `"values":["1"]`, "invoice": `-000001"]`} {
-		if code, text := s.do("POST", "/v1/series/"+name+"/next", ""); code != 200 || !strings.Contains(text, want) {
-			t.Errorf("%s: %d %s", name, code, text)
 		}
 	}
 }

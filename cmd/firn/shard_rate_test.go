@@ -15,7 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 )
 
-// TestShardsRebalanceByRate: two shards of a server are written to more than all others.
+// TestShardsRebalanceByRate rebalances as docs/reference/shards.md does: two shards of a server are written to more than all others.
 // One of them moves, the one with fewer bytes, though that makes sizes less even.
 func TestShardsRebalanceByRate(t *testing.T) {
 	testserver.OnlyLong(t)

@@ -43,7 +43,7 @@ var lostWords = regexp.MustCompile(`does not answer|do not answer|permanently lo
 // asSuper finds a command that names a superuser.
 var asSuper = regexp.MustCompile(`firn (shard [a-z]+( [0-9,-]+)?( --server '?[a-z]=postgres://SUPERUSER@[^' ,;]+'?)+)`)
 
-// TestShardsOtherRole: a move was begun by a superuser, as it has to be before PostgreSQL 16, and
+// TestShardsOtherRole types the commands of docs/reference/shards.md that name a superuser: a move was begun by a superuser, as it has to be before PostgreSQL 16, and
 // the owner of the shards looks at it. A right that is missing is not taken for a server that is
 // away, and what to type names all servers.
 func TestShardsOtherRole(t *testing.T) {

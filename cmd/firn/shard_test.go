@@ -15,7 +15,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver/testdb"
 )
 
-// TestShardScripts runs testdata/shards/*.txt. Each script has databases of its own,
+// TestShardScripts runs testdata/shards/*.txt: adopt and added ranges of docs/reference/shards.md too. Each script has databases of its own,
 // whose addresses are in A to D, and the command sql, which runs a statement on one
 // and prints what it gives.
 func TestShardScripts(t *testing.T) {
