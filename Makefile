@@ -2,6 +2,10 @@
 # them is in go.mod.
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+HUGO        := github.com/gohugoio/hugo@v0.165.0
+
+# Where make site writes the pages.
+SITE ?= dist/site
 
 # What is supported: this list, and no other.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
@@ -71,7 +75,7 @@ SELF   := $(MAKE) # not by its own name in a recipe, else make -n runs it
 GOTEST := go test -p $(AT_ONCE) -timeout 45m
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test raced unraced raceless race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server fmt tidy clean
+.PHONY: help build dist cross vet check test raced unraced raceless race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server site fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -189,6 +193,10 @@ bench: ## measure firn beside other generators, about 4 minutes
 
 bench-server: ## measure firn's servers beside redis-server and net/http (Linux, taskset, redis, wrk)
 	cd bench && go run ./server
+
+site: ## the pages as HTML with a search into dist/site; a browser opens its index.html
+	@rm -rf $(SITE)
+	CGO_ENABLED=0 go run $(HUGO) --source site --destination $(abspath $(SITE)) --noBuildLock --panicOnWarning --quiet
 
 fmt: ## format all Go files
 	go run $(GOFUMPT) -w .

@@ -256,7 +256,7 @@ func (p *Page) Press(key string) {
 var keys = map[string]struct {
 	code int
 	text string
-}{"Tab": {9, ""}, "Enter": {13, "\r"}}
+}{"Tab": {9, ""}, "Enter": {13, "\r"}, "Escape": {27, ""}, "ArrowDown": {40, ""}, "/": {191, "/"}}
 
 // Type writes a text where the focus is.
 func (p *Page) Type(text string) {

@@ -116,6 +116,8 @@ var arrows = []rule{
 		"internal/picture", "internal/remedy", "internal/shortfile", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/version", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},
+	// Tests of the pages as HTML.
+	{pkg: "site"},
 	{pkg: "internal/nearest"},
 	{pkg: "internal/picture", ours: []string{"."}},
 	{pkg: "internal/configfile"},
