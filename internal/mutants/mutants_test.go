@@ -68,3 +68,24 @@ func TestFound(t *testing.T) {
 		})
 	}
 }
+
+// TestFoundOfPages: each rule of a shared page is missed when it is taken out.
+func TestFoundOfPages(t *testing.T) {
+	search, err := NewSearch(t.Context(), root(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer search.Close()
+	for _, m := range pages {
+		t.Run(strings.ReplaceAll(m.Name, " ", "-"), func(t *testing.T) {
+			found, err := search.Find(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found == "" {
+				t.Fatal("not found")
+			}
+			t.Log(found)
+		})
+	}
+}
