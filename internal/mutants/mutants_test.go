@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/sim"
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 func root(t *testing.T) string {
@@ -76,8 +77,11 @@ func TestFoundOfPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer search.Close()
-	for _, m := range pages {
+	for i, m := range pages {
 		t.Run(strings.ReplaceAll(m.Name, " ", "-"), func(t *testing.T) {
+			if i >= 3 {
+				testserver.OnlyLong(t)
+			}
 			found, err := search.Find(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
