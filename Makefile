@@ -58,8 +58,8 @@ RACELESS_IN    := $(shell grep -rlE --include=*_test.go '^func Test($(RACELESS_T
 PACKAGES_BUT    = $$(go list ./... | grep -vE '/($(1))(/|$$)')
 
 # What make check tests: what needs no servers, or hardly any.
-QUICK := . ./lease ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
-  ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/leash ./internal/nearest \
+QUICK := . ./lease ./page ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
+  ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/pagefile ./internal/leash ./internal/nearest \
   ./internal/picture ./internal/configfile ./internal/golden ./internal/version ./internal/shortfile ./internal/trouble ./internal/repotest
 
 # Which versions of PostgreSQL make postgres has tests talk to, and between which shards move then.

@@ -36,6 +36,8 @@ type keeper struct {
 	answer   <-chan term.Event // to the request under way; nil: there is none
 	cancel   context.CancelFunc
 
+	process *holder.Process
+
 	gen    *firn.Generator // of the current term, or of the last; callers get it from Show on
 	marked bool            // the mark was raised since the last Show
 	waits  int64           // of the generators before this one
@@ -53,6 +55,7 @@ type opened struct {
 func (k *keeper) run(rules *term.Rules, seen term.View, begun term.Now) {
 	p := holder.New(rules, k.options.Name, seed(), begun, seen)
 	p.Foreign, k.noticesLoss = k.options.foreign, seen.Durability.NoticesLoss
+	k.process = &p
 	if k.file != nil {
 		defer k.file.close()
 		p.Filed = true
@@ -180,7 +183,7 @@ func (k *keeper) Forgotten() error {
 	return nil
 }
 
-// NewGenerator makes the generator of a term.
+// NewGenerator makes what issues the ids of a term.
 func (k *keeper) NewGenerator(grant firn.Grant, now time.Time) (holder.Generator, error) {
 	gen, err := firn.NewGenerator(k.options.Layout, grant, &firn.GeneratorOptions{
 		Shard: k.options.Shard, Borrow: k.options.MaxAhead, Start: now,
@@ -192,7 +195,9 @@ func (k *keeper) NewGenerator(grant firn.Grant, now time.Time) (holder.Generator
 		k.waits += k.gen.Waits()
 	}
 	k.gen = gen
-	return gen, nil
+	i := &issuer{k: k, gen: gen, grant: grant}
+	i.delegate(now)
+	return i, nil
 }
 
 // Mark leaves a handover in the grant file.

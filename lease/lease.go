@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/pagefile"
 	"github.com/firn-id/firn/internal/term"
 	"github.com/firn-id/firn/store"
 )
@@ -50,6 +51,10 @@ type Lease struct {
 	done   sync.WaitGroup // the lanes' keepers
 	closed atomic.Bool
 	forgot atomic.Pointer[error] // why a lane found out that the store has forgotten: all end
+
+	filed     bool            // it has a grant file
+	ended     <-chan struct{} // closed by Close
+	delegated atomic.Pointer[func(pagefile.Term) (pagefile.Issuer, error)]
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced when a lane's state changes
@@ -130,7 +135,7 @@ func Open(ctx context.Context, s store.Store, opts *Options) (*Lease, error) {
 	}
 	requests := context.WithoutCancel(ctx)
 	life, stop := context.WithCancel(requests)
-	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes), wait: o.NextWait}
+	l := &Lease{stop: stop, changed: make(chan struct{}), lanes: make([]*lane, o.Lanes), wait: o.NextWait, filed: o.GrantFile != "", ended: life.Done()}
 	first := make(chan opened, o.Lanes)
 	rules := o.rules(seen.Durability)
 	for i := range l.lanes {
@@ -295,6 +300,9 @@ func (l *Lease) try() (firn.ID, error) {
 func (l *Lease) retry(ctx context.Context, try func(*firn.Generator) error) error {
 	for {
 		changed := l.onChange()
+		if l.delegated.Load() != nil {
+			return delegatedError{}
+		}
 		ln := l.best()
 		gen := ln.gen.Load()
 		if err := l.late(ln.state.Load()); err != nil {

@@ -28,6 +28,7 @@ var searches = []model.Search{
 	{Model: "move", Name: "the target fails", Define: "ATTEMPTS=2 WRITES=1 IDS=0 MOVERS=1 FAIL=1"},
 	{Model: "move", Name: "an operator pauses it", Define: "ATTEMPTS=2 WRITES=0 IDS=0 PAUSE"},
 	{Model: "twins", Name: "two operators and a mover", Define: "OPERATORS=2"},
+	{Model: "page", Name: "as it is", Define: "NUMBERS=3"},
 
 	{Model: "lease", Name: "as it is, 4 Puts", Define: "PUTS=4", Long: true},
 	{Model: "lease", Name: "with a grant file, 3 processes", Define: "PUTS=3 PROCESSES=3 FILE", Long: true},
@@ -112,6 +113,17 @@ var searches = []model.Search{
 	{Model: "twins", Define: "MUT_KNOW", Finds: "twice"},
 	{Model: "twins", Define: "MUT_COPY", Finds: "astray"},
 	{Model: "twins", Define: "MUT_SEEN", Finds: "twice"},
+
+	{Model: "page", Define: "MUT_BEFORE", Finds: "repeat"},
+	{Model: "page", Define: "MUT_FIELD", Finds: "repeat"},
+	{Model: "page", Define: "MUT_LOW", Finds: "repeat"},
+	{Model: "page", Define: "MUT_TWOWORDS", Finds: "repeat"},
+	{Model: "page", Define: "MUT_INODE", Finds: "repeat"},
+	{Model: "page", Define: "MUT_UNACKED", Finds: "repeat"},
+	{Model: "page", Define: "MUT_EARLY", Finds: "repeat"},
+	{Model: "page", Define: "MUT_GRANTFILE", Finds: "repeat"},
+	{Model: "page", Define: "MUT_FORK", Finds: "repeat"},
+	{Model: "page", Define: "MUT_BOOT", Finds: "repeat"},
 }
 
 // TestModels runs the short searches, and with FIRN_MODELS=long all.

@@ -4,7 +4,7 @@ import "slices"
 
 // All are the mutants: of the lease, of what operators do to pools, of counters and of those who hand
 // out their numbers, of documents, of the generator, of shards, of stores.
-var All = slices.Concat(lease, proof, pools, counters, supply, documents, generator, shards(), adapters)
+var All = slices.Concat(lease, proof, pools, counters, supply, documents, generator, pages, shards(), adapters)
 
 const (
 	seek    = "internal/term/seek.go"

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/firn-id/firn/internal/sim"
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 func root(t *testing.T) string {
@@ -63,6 +64,30 @@ func TestFound(t *testing.T) {
 			}
 			if found == "" {
 				t.Fatal("not found in 200 schedules")
+			}
+			t.Log(found)
+		})
+	}
+}
+
+// TestFoundOfPages: each rule of a shared page is missed when it is taken out.
+func TestFoundOfPages(t *testing.T) {
+	search, err := NewSearch(t.Context(), root(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer search.Close()
+	for i, m := range pages {
+		t.Run(strings.ReplaceAll(m.Name, " ", "-"), func(t *testing.T) {
+			if i >= 3 {
+				testserver.OnlyLong(t)
+			}
+			found, err := search.Find(t.Context(), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found == "" {
+				t.Fatal("not found")
 			}
 			t.Log(found)
 		})

@@ -36,7 +36,11 @@ var arrows = []rule{
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
 	// A lease is of a pool, whose name, default and errors package pool declares.
-	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "pool"}},
+	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "internal/pagefile", "pool"}},
+	// It puts a mapped file in the place of a lease's generator; lease knows of it only what internal/pagefile declares.
+	{pkg: "page", ours: []string{".", "lease", "store", "internal/pagefile"}, third: []string{"golang.org/x/sys/"}},
+	// Tests only: the clients in other languages.
+	{pkg: "clients/*"},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "plan", ours: []string{"."}},
@@ -130,6 +134,7 @@ var arrows = []rule{
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},
 	{pkg: "internal/holder", ours: []string{".", "store", "internal/term"}},
+	{pkg: "internal/pagefile", ours: []string{"."}},
 	{pkg: "internal/grantfile", ours: []string{"internal/holder"}},
 	// It opens pools, so it needs the errors and the records that package pool declares. Nothing
 	// that pool imports imports it: lease and the simulation of pools run it.

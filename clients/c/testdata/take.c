@@ -1,0 +1,97 @@
+/* Takes ids from a page, as told, and prints them, a line an id. It fails where those of a thread do not increase.
+ *
+ *     take next PATH N | append PATH N BATCH | threads PATH N THREADS | fork PATH N CHILDREN | bench PATH N
+ */
+#define _GNU_SOURCE
+#include "firn.h"
+#include <pthread.h>
+#include <sys/wait.h>
+
+static firn *ids;
+static long n;
+
+static void fail(int code) {
+	fprintf(stderr, "%d: %s\n", code, firn_error(ids, code));
+	exit(1);
+}
+
+static void print(const int64_t *all, long n) {
+	char *text = malloc((size_t)n * 21 + 1), *at = text;
+	long i;
+	for (i = 0; i < n; i++) {
+		if (i > 0 && all[i] <= all[i - 1]) {
+			fprintf(stderr, "%lld after %lld\n", (long long)all[i], (long long)all[i - 1]);
+			exit(1);
+		}
+		at += sprintf(at, "%lld\n", (long long)all[i]);
+	}
+	fwrite(text, 1, (size_t)(at - text), stdout);
+	fflush(stdout);
+	free(text);
+}
+
+static void *take(void *unused) {
+	int64_t *all = malloc((size_t)n * sizeof *all);
+	long i;
+	int code;
+	for (i = 0; i < n; i++)
+		if ((code = firn_next(ids, &all[i])) != 0)
+			fail(code);
+	(void)unused;
+	return all;
+}
+
+int main(int argc, char **argv) {
+	long more = argc > 4 ? atol(argv[4]) : 1, i;
+	int code;
+	if (argc < 4)
+		return 2;
+	n = atol(argv[3]);
+	if ((code = firn_open(&ids, argv[2], 5000)) != 0)
+		fail(code);
+	if (strcmp(argv[1], "next") == 0) {
+		print(take(NULL), n);
+	} else if (strcmp(argv[1], "append") == 0) {
+		int64_t *all = malloc((size_t)(n * more) * sizeof *all);
+		for (i = 0; i < n; i++)
+			if ((code = firn_append(ids, all + i * more, (size_t)more)) != 0)
+				fail(code);
+		print(all, n * more);
+	} else if (strcmp(argv[1], "threads") == 0) {
+		pthread_t threads[64];
+		void *all;
+		for (i = 0; i < more; i++)
+			pthread_create(&threads[i], NULL, take, NULL);
+		for (i = 0; i < more; i++) {
+			pthread_join(threads[i], &all);
+			print(all, n);
+		}
+	} else if (strcmp(argv[1], "fork") == 0) {
+		int64_t before;
+		int status, bad = 0;
+		if ((code = firn_next(ids, &before)) != 0) /* the handle has been used */
+			fail(code);
+		print(&before, 1);
+		for (i = 0; i < more; i++)
+			if (fork() == 0) {
+				print(take(NULL), n);
+				_exit(0);
+			}
+		print(take(NULL), n);
+		while (wait(&status) > 0)
+			bad |= status;
+		if (bad)
+			return 1;
+	} else if (strcmp(argv[1], "bench") == 0) {
+		struct timespec a, b;
+		int64_t id = 0;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+		for (i = 0; i < n; i++)
+			if ((code = firn_next(ids, &id)) != 0)
+				fail(code);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+		printf("%.1f ns an id\n", ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / (double)n);
+	}
+	firn_close(ids);
+	return 0;
+}

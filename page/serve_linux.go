@@ -1,0 +1,378 @@
+//go:build linux && (amd64 || arm64)
+
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/pagefile"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/store"
+	"golang.org/x/sys/unix"
+)
+
+// every is how often the agent looks at its page.
+const every = 250 * time.Millisecond
+
+// Serve serves a page of a lease at a path until ctx is done or the lease is closed. It closes the page and returns
+// nil then. From the call on the lease gives no ids by itself, also after Serve has returned. Call Close of the lease
+// afterwards, which gives the worker back. The lease has one lane and no grant file.
+//
+// A page that an agent before this one left is replaced; its clients use it until its horizon, and change to the new
+// page then. Serve refuses to replace the page of an agent that is alive.
+//
+// Serve closes the page and returns an error if the page is damaged, removed or replaced, if its ids are more than
+// 1 s ahead of the clock, if it cannot be made, or if the store has forgotten ([*store.ForgotError]). Then
+// close the lease, open another and serve that.
+func Serve(ctx context.Context, l *lease.Lease, path string, opts *Options) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	a := &agent{path: path, mode: 0o660, log: slog.Default(), failed: make(chan error, 1)}
+	if opts != nil {
+		a.mode = cmp.Or(opts.Mode.Perm(), a.mode)
+		a.log = cmp.Or(opts.Logger, a.log)
+	}
+	if err := a.claim(); err != nil {
+		return err
+	}
+	ended, err := l.Delegate(a.begin)
+	if err != nil {
+		return errors.Join(err, a.end())
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return a.end()
+		case <-ended:
+			return a.end()
+		case err := <-a.failed:
+			return errors.Join(err, a.end())
+		case <-t.C:
+			err := a.check()
+			var forgot *store.ForgotError
+			if err == nil && errors.As(l.State().Err, &forgot) {
+				err = l.State().Err
+			}
+			if err != nil {
+				return errors.Join(err, a.end())
+			}
+		}
+	}
+}
+
+// An agent has the pages of a lease at one path, one after the other.
+type agent struct {
+	path   string
+	mode   fs.FileMode
+	log    *slog.Logger
+	failed chan error // why there is no page; receives once
+
+	mu   sync.Mutex
+	held *os.File       // the locked file that the path is the name of; nil: there is none
+	at   pagefile.Place // its place
+	page *served        // of this term; nil: there is none
+	over bool           // Serve has returned, or is about to
+}
+
+// claim locks the page that is at the path, if there is one.
+func (a *agent) claim() error {
+	for range 10 {
+		f, err := os.OpenFile(a.path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.lock(f); err != nil {
+			f.Close()
+			return err
+		}
+		at, err := placeOf(f)
+		if err == nil {
+			err = replaceable(f, a.path)
+		}
+		is := false
+		if err == nil {
+			is, err = same(a.path, at)
+		}
+		if err != nil {
+			f.Close()
+			return err
+		}
+		if is {
+			a.held, a.at = f, at
+			return nil
+		}
+		f.Close() // another agent replaced it meanwhile
+	}
+	return &UnusableError{a.path, "other agents replace it all the time"}
+}
+
+// lock locks a file until it is closed.
+func (a *agent) lock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return &UnusableError{a.path, "another agent serves it: use another path, or end that agent first"}
+	}
+	if err != nil {
+		return &os.PathError{Op: "lock", Path: a.path, Err: err}
+	}
+	return nil
+}
+
+// replaceable refuses a file that is no page of any format: it is somebody's.
+func replaceable(f *os.File, path string) error {
+	b := make([]byte, 8)
+	if n, err := f.ReadAt(b, 0); n < len(b) || string(b) != "firnpage" {
+		return errors.Join(&UnusableError{path, "it is another file: use another path, or remove it"}, err)
+	}
+	return nil
+}
+
+// begin makes the page of a term. The lease calls it.
+func (a *agent) begin(t pagefile.Term) (pagefile.Issuer, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return nil, errors.New("page: the page is not served any more")
+	}
+	s, err := a.create(t)
+	if err != nil {
+		select {
+		case a.failed <- err:
+		default:
+		}
+		return nil, err
+	}
+	if a.page != nil {
+		a.page.release()
+	}
+	a.page = s
+	a.log.Info("serves a page", "path", a.path, "worker", t.Grant.Worker, "term", t.Number)
+	return s, nil
+}
+
+// create makes a page beside the path, and then gives it its name.
+func (a *agent) create(t pagefile.Term) (s *served, err error) {
+	dir, name := filepath.Split(a.path)
+	temp := filepath.Join(dir, "."+name+"."+rand.Text())
+	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	named := false
+	defer func() {
+		if !named {
+			err = errors.Join(err, os.Remove(temp), f.Close())
+		}
+	}()
+	if err := a.lock(f); err != nil {
+		return nil, err
+	}
+	if s, err = a.fill(f, t); err != nil {
+		return nil, err
+	}
+	if err := a.name(temp); err != nil {
+		s.release()
+		return nil, err
+	}
+	named = true
+	if a.held != nil {
+		a.held.Close() // and with it the lock: the path is the name of a locked file already
+	}
+	a.held, a.at = f, s.header.Place
+	return s, nil
+}
+
+// fill writes all of a page: blocks, header and words.
+func (a *agent) fill(f *os.File, t pagefile.Term) (*served, error) {
+	memory, why, err := checkFileSystem(f)
+	if err != nil || why != "" {
+		return nil, errors.Join(err, unusable(a.path, why))
+	}
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, pagefile.Size); err != nil {
+		return nil, &os.PathError{Op: "allocate blocks of", Path: a.path, Err: err}
+	}
+	h := &pagefile.Header{Term: t.Number, PoolID: t.PoolID, Pool: t.Pool, PID: uint64(os.Getpid())}
+	if h.Place, err = placeOf(f); err != nil {
+		return nil, unusable(a.path, err.Error())
+	}
+	if err := h.SetLayout(t.Layout, t.Grant.Worker, t.Shard, t.Ahead); err != nil {
+		return nil, unusable(a.path, err.Error())
+	}
+	h.Base = h.Last(t.Grant.Base)
+	if t.Grant.Base >= h.MaxTick() {
+		return nil, unusable(a.path, fmt.Sprintf("layout %s began more than 146 years ago", t.Layout))
+	}
+	b, err := h.Encode()
+	if err != nil {
+		return nil, unusable(a.path, err.Error())
+	}
+	// The file is written, and not only mapped: so its blocks are there, whatever becomes of the disk.
+	if _, err := f.WriteAt(append(b, make([]byte, pagefile.Size-len(b))...), 0); err != nil {
+		return nil, err
+	}
+	m, err := mapFile(f)
+	if err != nil {
+		return nil, err
+	}
+	s := &served{header: h, bytes: b, memory: m, epoch: t.Layout.Epoch()}
+	s.agent = pagefile.NewAgent(h, m, t.Grant.Horizon)
+	s.SetClock(t.Now)
+	if !memory {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = f.Chmod(a.mode)
+	}
+	if err != nil {
+		s.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// name gives the page its name, in the place of the page that this agent has locked.
+func (a *agent) name(temp string) error {
+	is := false
+	var err error
+	if a.held != nil {
+		if is, err = same(a.path, a.at); err != nil {
+			return err
+		}
+	}
+	if is {
+		return os.Rename(temp, a.path)
+	}
+	if err := os.Link(temp, a.path); err != nil { // a rename would replace the page of another agent
+		if errors.Is(err, fs.ErrExist) {
+			return &UnusableError{a.path, "another agent serves it: use another path, or end that agent first"}
+		}
+		return err
+	}
+	return os.Remove(temp)
+}
+
+// check looks whether the page is as the agent left it.
+func (a *agent) check() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.page == nil {
+		return nil
+	}
+	if err := a.page.check(); err != nil {
+		return &UnusableError{a.path, err.Error()}
+	}
+	is, err := same(a.path, a.at)
+	if err == nil && !is {
+		err = &UnusableError{a.path, "it was removed or replaced"}
+	}
+	return err
+}
+
+// end closes the page, and lets another agent have the path.
+func (a *agent) end() (err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	if a.page != nil {
+		a.page.release()
+	}
+	if a.held != nil {
+		err = a.held.Close()
+		a.held = nil
+	}
+	return err
+}
+
+// A served is the page of one term. It is a [pagefile.Issuer].
+type served struct {
+	header *pagefile.Header
+	bytes  []byte // of the header
+	epoch  time.Time
+
+	mu     sync.Mutex
+	agent  *pagefile.Agent
+	memory mapped // nil once closed: nobody reads or writes it any more
+}
+
+// Extend raises the horizon to one that the store has confirmed. A page that was damaged is closed instead.
+func (s *served) Extend(horizon firn.Tick) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory != nil && s.fault() == nil {
+		s.agent.Extend(horizon)
+	}
+}
+
+// SetClock makes it now.
+func (s *served) SetClock(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory == nil {
+		return
+	}
+	at := int64(now.Sub(s.epoch))
+	for _, c := range []struct {
+		clock  int64
+		offset pagefile.Word
+	}{{monotonic(), pagefile.Monotonic}, {clock(unix.CLOCK_BOOTTIME), pagefile.Boottime}, {clock(unix.CLOCK_REALTIME), pagefile.Realtime}} {
+		s.memory.Store(c.offset, uint64(at-c.clock))
+	}
+}
+
+// Close closes the page for good.
+func (s *served) Close() firn.Tick {
+	s.release()
+	return s.agent.Close()
+}
+
+// release closes the page and takes it out of this process's memory.
+func (s *served) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory != nil {
+		s.agent.Close()
+		unmap(s.memory)
+		s.memory = nil
+	}
+}
+
+// check returns what is wrong with the page, if anything is.
+func (s *served) check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory == nil {
+		return nil
+	}
+	return s.fault()
+}
+
+// fault is check. A page that has one is closed: it may have issued all up to its horizon.
+func (s *served) fault() error {
+	err := s.agent.Check(monotonic() + int64(s.memory.Load(pagefile.Monotonic)))
+	if err == nil && !bytes.Equal(s.memory[:pagefile.HeaderSize], s.bytes) {
+		err = errors.New("another program wrote to its header")
+	}
+	if err != nil {
+		s.agent.Condemn()
+	}
+	return err
+}
