@@ -61,16 +61,6 @@ func newServers(t *testing.T) []topology.Server {
 // schema is a name that has to be quoted.
 func schema(n int64) string { return fmt.Sprintf("S'h-%d", n) }
 
-func connect(t testing.TB, address string) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(context.Background(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(context.Background()) })
-	return c
-}
-
 func on(t testing.TB, s topology.Server) *pgx.Conn {
 	t.Helper()
 	c, err := s.Connect(context.Background())
