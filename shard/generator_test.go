@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,10 +18,17 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard/install"
 )
 
 func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
+
+// quick starts a server that need not outlast its machine.
+func quick(t testing.TB, settings ...string) *testserver.Server {
+	t.Helper()
+	return testserver.Postgres(t, append(settings, "fsync=off")...)
+}
 
 // A database of a test's own.
 type database struct {
@@ -28,23 +36,12 @@ type database struct {
 	*pgx.Conn
 }
 
-var databases struct {
-	sync.Mutex
-	made int
-}
+var made atomic.Int64
 
 // newDatabase makes a database on the shared server.
 func newDatabase(t testing.TB) *database {
 	t.Helper()
-	server := testserver.Shared(t, testserver.Postgres)
-	databases.Lock()
-	databases.made++
-	name := fmt.Sprintf("shard%d", databases.made)
-	databases.Unlock()
-	admin := connect(t, server.URL())
-	mustExec(t, admin, "DROP DATABASE IF EXISTS "+name+" (FORCE)")
-	mustExec(t, admin, "CREATE DATABASE "+name)
-	return openDatabase(t, strings.Replace(server.URL(), "/postgres?", "/"+name+"?", 1))
+	return openDatabase(t, testdb.New(t, testserver.Shared(t, quick), fmt.Sprintf("shard%d", made.Add(1))))
 }
 
 func openDatabase(t testing.TB, url string) *database {

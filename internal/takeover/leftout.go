@@ -33,7 +33,7 @@ var literalText = regexp.MustCompile(`'([^']*)'`)
 // leftOut returns which sequences a query over pg_sequences cannot read: nil if it can read all.
 // One that the query names is an error.
 func leftOut(ctx context.Context, tx *sql.Tx, query string) (*LeftOut, error) {
-	if !slices.Contains(namesIn(namedThing, withoutQuotes(query)), "pg_sequences") {
+	if !slices.Contains(namesIn(namedThing(), withoutQuotes(query)), "pg_sequences") {
 		return nil, nil
 	}
 	literals := literalText.FindAllStringSubmatch(query, -1)

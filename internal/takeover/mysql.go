@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 
 // mySQLToken splits a text into words, quoted things and signs. A query has no backslashes
 // here, and a view is read in a mode in which they escape.
-var mySQLToken = regexp.MustCompile("(?s)'(?:[^'\\\\]|\\\\.|'')*'|\"(?:[^\"\\\\]|\\\\.|\"\")*\"|`(?:[^`]|``)*`|[0-9A-Za-z_$\\x{80}-\\x{10FFFF}]+|[^\\s\\v]")
+var mySQLToken = pattern("(?s)'(?:[^'\\\\]|\\\\.|'')*'|\"(?:[^\"\\\\]|\\\\.|\"\")*\"|`(?:[^`]|``)*`|[0-9A-Za-z_$\\x{80}-\\x{10FFFF}]+|[^\\s\\v]")
 
 // beforeBracket are the words that may have a bracket behind them: functions that only read,
 // and words of the grammar. What waits, locks, reads files or sets something is left out.
@@ -127,7 +126,7 @@ func checkMySQLCalls(ctx context.Context, tx *sql.Tx, query string) error {
 		return err
 	}
 	c := mySQLCheck{tx, map[[2]string]bool{}}
-	if err := c.check(ctx, mySQLToken.FindAllString(query, -1), ""); err != nil {
+	if err := c.check(ctx, mySQLToken().FindAllString(query, -1), ""); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "SET SESSION sql_mode = @firn_mode"); err != nil || len(c.done) == 0 {
@@ -194,7 +193,7 @@ func (c mySQLCheck) check(ctx context.Context, t mySQLText, view string) error {
 		if v[2] == "" {
 			return c.hidden(ctx, v[0], v[1])
 		}
-		if err := c.check(ctx, mySQLToken.FindAllString(v[2], -1), v[1]); err != nil {
+		if err := c.check(ctx, mySQLToken().FindAllString(v[2], -1), v[1]); err != nil {
 			return err
 		}
 	}

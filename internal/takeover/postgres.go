@@ -23,8 +23,8 @@ import (
 
 var (
 	planQuoted   = regexp.MustCompile(`"[^"]*"|'[^']*'`) // a literal may have line breaks, and a name quotes
-	calledName   = regexp.MustCompile(quotedOrBare + `[\s\v]*\(`)
-	namedThing   = regexp.MustCompile(quotedOrBare)
+	calledName   = pattern(quotedOrBare + `[\s\v]*\(`)
+	namedThing   = pattern(quotedOrBare)
 	operatorSign = regexp.MustCompile("[-+*/<>=~!@#%^&|`?]+")
 )
 
@@ -107,7 +107,7 @@ func (c callCheck) check(ctx context.Context, d definition) error {
 	}
 	c.done[d] = true
 	text := withoutQuotes(d.text)
-	called, named := namesIn(calledName, text), namesIn(namedThing, text)
+	called, named := namesIn(calledName(), text), namesIn(namedThing(), text)
 	var what string
 	err := c.tx.QueryRowContext(ctx, changersSQL, called).Scan(&what)
 	if err == nil {

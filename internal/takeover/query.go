@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // This file holds --query to its word: it looks. A transaction for reading is not
@@ -15,11 +16,16 @@ import (
 
 var (
 	literal  = regexp.MustCompile("'[^'\\\\]*'|\"[^\"\\\\]*\"|`[^`\\\\]*`")
-	unclear  = regexp.MustCompile("--|/\\*|\\*/|#|\\\\|;|\\[|'|\"|`|\\$[\\pL_]*[0-9]*\\$")
+	unclear  = pattern("--|/\\*|\\*/|#|\\\\|;|\\[|'|\"|`|\\$[\\pL_]*[0-9]*\\$")
 	escaped  = regexp.MustCompile(`(?i)\bu&["']`) // a name may be written in numbers, so that nobody sees it
-	bareWord = regexp.MustCompile(`[\pL_][\pL\pN_$]*`)
+	bareWord = pattern(`[\pL_][\pL\pN_$]*`)
 	locks    = regexp.MustCompile(`(?i)\bfor\s+(no\s+key\s+|key\s+)?(update|share)\b|\block\s+in\b|\bvalue\s+for\b`)
 )
+
+// pattern compiles an expression when it is needed: each start of the command would wait for that.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // queries are the words that a query begins with; writers are those that make it more.
 var (
@@ -45,11 +51,11 @@ func queryFault(text string) *Error {
 	rest = strings.TrimSpace(strings.TrimSuffix(rest, ";"))
 	rest = literal.ReplaceAllString(rest, " ? ")
 	const form = "--query 'SELECT name, number, step FROM ...'"
-	words := bareWord.FindAllString(rest, -1)
+	words := bareWord().FindAllString(rest, -1)
 	for i := range words {
 		words[i] = strings.ToLower(words[i])
 	}
-	switch mark := unclear.FindString(rest); {
+	switch mark := unclear().FindString(rest); {
 	case mark == ";":
 		return bad("--query has several statements, and only one query is run").hint(form)
 	case mark != "":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard/check"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/topology"
@@ -30,11 +31,7 @@ func newServer(t *testing.T, name string, shards ...int64) *pgx.Conn {
 
 func newDatabase(t *testing.T, server *testserver.Server, name string, shards ...int64) *pgx.Conn {
 	t.Helper()
-	admin := connect(t, server.URL())
-	database := fmt.Sprintf("check%d", made.Add(1))
-	mustExec(t, admin, "DROP DATABASE IF EXISTS "+database+" (FORCE)")
-	mustExec(t, admin, "CREATE DATABASE "+database)
-	c := connect(t, strings.Replace(server.URL(), "/postgres?", "/"+database+"?", 1))
+	c := connect(t, testdb.New(t, server, fmt.Sprintf("check%d", made.Add(1))))
 	var b strings.Builder
 	if err := install.WriteGenerator(&b, firn.MustLayout("instagram")); err != nil {
 		t.Fatal(err)

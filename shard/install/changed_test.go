@@ -22,5 +22,4 @@ func init() {
 			panic(err)
 		}
 	}
-	generatorTemplate, movesTemplate = parseGenerator(), parseMoves()
 }

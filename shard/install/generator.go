@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -20,7 +21,8 @@ var generatorSQL string
 //go:embed clock.sql
 var clockSQL string
 
-var generatorTemplate = parseGenerator()
+// Parsed when it is needed: each start of the command would wait for that.
+var generatorTemplate = sync.OnceValue(parseGenerator)
 
 func parseGenerator() *template.Template {
 	t := template.Must(template.New("generator").Parse(generatorSQL))
@@ -45,7 +47,7 @@ func WriteGenerator(w io.Writer, l firn.Layout) error {
 	if err != nil {
 		return err
 	}
-	return generatorTemplate.Execute(w, g)
+	return generatorTemplate().Execute(w, g)
 }
 
 // CheckLayout says why a database cannot give ids of a layout, or nil.

@@ -3,6 +3,7 @@ package install
 import (
 	_ "embed"
 	"io"
+	"sync"
 	"text/template"
 
 	"github.com/firn-id/firn"
@@ -19,7 +20,7 @@ var (
 	streamSQL string
 )
 
-var movesTemplate = parseMoves()
+var movesTemplate = sync.OnceValue(parseMoves)
 
 func parseMoves() *template.Template {
 	return template.Must(template.New("moves").Parse(catalogSQL + "\n" + othersSQL + "\n" + ownerSQL + "\n" + streamSQL))
@@ -32,5 +33,5 @@ func WriteMoves(w io.Writer, l firn.Layout) error {
 	if err != nil {
 		return err
 	}
-	return movesTemplate.Execute(w, g)
+	return movesTemplate().Execute(w, g)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -32,14 +33,12 @@ func quick(tb testing.TB, _ ...string) *testserver.Server {
 // are on a, 2 and 3 on b.
 func newServers(t *testing.T) []topology.Server {
 	t.Helper()
-	address := testserver.Shared(t, quick).URL()
-	admin := connect(t, address)
+	shared := testserver.Shared(t, quick)
 	var servers []topology.Server
 	cluster := fmt.Sprintf("%x%d", time.Now().UnixNano(), made.Add(1))
 	for i, name := range []string{"a", "b"} {
 		database := fmt.Sprintf("migrate_%s_%s", cluster, name)
-		do(t, admin, "CREATE DATABASE "+database)
-		config, err := pgx.ParseConfig(strings.Replace(address, "/postgres?", "/"+database+"?", 1))
+		config, err := pgx.ParseConfig(testdb.New(t, shared, database))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,16 +60,6 @@ func newServers(t *testing.T) []topology.Server {
 
 // schema is a name that has to be quoted.
 func schema(n int64) string { return fmt.Sprintf("S'h-%d", n) }
-
-func connect(t testing.TB, address string) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(context.Background(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(context.Background()) })
-	return c
-}
 
 func on(t testing.TB, s topology.Server) *pgx.Conn {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -117,11 +118,16 @@ func broken(t *testing.T) *pgx.ConnConfig {
 }
 
 // TestPauseAtEachMessage: a mover is paused at one of its messages after the other, up to the cutover. Either the shard
-// moves before the pause, and the pause fails, or it stays where it is until the move is resumed.
+// moves before the pause, and the pause fails, or it stays where it is until the move is resumed. The points around
+// the cutover, and one before it, are in the short form.
 func TestPauseAtEachMessage(t *testing.T) {
+	short := []string{"after firn.claim", "before firn.let_go", "after firn.let_go", "before firn.take"}
 	for _, message := range []string{"firn.begin_move", "firn.claim", "firn.guard", "firn.lock_tables", "firn.let_go", "firn.take"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+message, func(t *testing.T) {
+				if !slices.Contains(short, when+" "+message) {
+					testserver.OnlyLong(t)
+				}
 				t.Parallel()
 				a, b := pair(t, 2)
 				a.must(t, "CREATE TABLE insta1.users (id bigint PRIMARY KEY)")

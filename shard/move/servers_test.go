@@ -45,7 +45,7 @@ func pair(t *testing.T, shards int64) (a, b *site) {
 	if source.URL() == target.URL() {
 		t.Skip("a shard moves between two servers, and a variable names one")
 	}
-	return pairOn(t, source, target, shards)
+	return copyCluster(t, clusterIn(t, source, target, shards))
 }
 
 // pairOn makes such a cluster on two servers, of databases with options of CREATE DATABASE.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard/setup"
 	"github.com/firn-id/firn/shard/topology"
 )
@@ -33,11 +34,7 @@ func hasty(t testing.TB, settings ...string) *testserver.Server {
 func newDatabase(t testing.TB) *database {
 	t.Helper()
 	server := testserver.Shared(t, hasty)
-	name := fmt.Sprintf("setup%d", made.Add(1))
-	admin := connect(t, server.URL())
-	admin.must(t, "DROP DATABASE IF EXISTS "+name+" (FORCE)")
-	admin.must(t, "CREATE DATABASE "+name)
-	return connect(t, strings.Replace(server.URL(), "/postgres?", "/"+name+"?", 1))
+	return connect(t, testdb.New(t, server, fmt.Sprintf("setup%d", made.Add(1))))
 }
 
 func connect(t testing.TB, url string) *database {
@@ -81,7 +78,7 @@ func (d *database) one(t testing.TB, sql string) string {
 	return all[0]
 }
 
-// serversAt are servers a, b and so on, at addresses.
+// serversAt are servers a, b and so on, at addresses. As in a command, a look uses the session of the one before it.
 func serversAt(urls ...string) []topology.Server {
 	servers := make([]topology.Server, len(urls))
 	for i, url := range urls {
@@ -90,7 +87,7 @@ func serversAt(urls ...string) []topology.Server {
 			panic(err)
 		}
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
-		servers[i] = topology.Server{Name: string(rune('a' + i)), Config: config}
+		servers[i] = topology.Server{Name: string(rune('a' + i)), Config: config}.Reusing()
 	}
 	return servers
 }

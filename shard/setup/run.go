@@ -89,17 +89,14 @@ func (p *Plan) join(ctx context.Context, s ServerPlan) error {
 // quiet keeps what is there already from being reported.
 const quiet = "SET LOCAL client_min_messages = warning;\nSET LOCAL standard_conforming_strings = on;\n"
 
-// exec runs statements at a server, on a connection of their own.
+// exec runs statements at a server. What they begin they end.
 func exec(ctx context.Context, server topology.Server, sql string) error {
-	c, err := server.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close(context.WithoutCancel(ctx))
-	if _, err := c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return &topology.ServerError{Server: server.Name, Err: because(ctx, err)}
-	}
-	return nil
+	return server.Ask(ctx, func(c *pgx.Conn) error {
+		if _, err := c.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return &topology.ServerError{Server: server.Name, Err: because(ctx, err)}
+		}
+		return nil
+	})
 }
 
 // because is why something failed: what ended ctx, if that is the reason.
@@ -159,13 +156,20 @@ func first(errs []error) error {
 	return errs[i]
 }
 
-// worker makes batches of shards on one connection.
+// worker makes batches of shards in one session.
 func (p *Plan) worker(ctx context.Context, s ServerPlan, batches <-chan []step, done *atomic.Int64) error {
-	c, err := s.Server.Connect(ctx)
-	if err != nil {
-		return err
+	var failed error // which names the server itself
+	err := s.Server.Ask(ctx, func(c *pgx.Conn) error {
+		failed = p.makeBatches(ctx, c, s, batches, done)
+		return failed
+	})
+	if failed != nil {
+		return failed
 	}
-	defer c.Close(context.WithoutCancel(ctx))
+	return err
+}
+
+func (p *Plan) makeBatches(ctx context.Context, c *pgx.Conn, s ServerPlan, batches <-chan []step, done *atomic.Int64) error {
 	for some := range batches {
 		err := p.take(ctx, c, some)
 		var refused *pgconn.PgError

@@ -8,6 +8,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -23,11 +24,12 @@ type Server struct {
 	idle   *idleSession // nil where each look has a session of its own
 }
 
-var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+// Compiled when it is needed: each start of the command would wait for that.
+var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`) })
 
 // CheckServerName returns what is wrong with the name of a server, or nil.
 func CheckServerName(name string) error {
-	if !serverName.MatchString(name) {
+	if !serverName().MatchString(name) {
 		return fmt.Errorf("shard: server %q: a name has up to 63 of A-Z, a-z, 0-9, '_', '.', '-', and begins with a letter or digit", name)
 	}
 	return nil

@@ -55,9 +55,9 @@ func TestContractPgBouncer(t *testing.T) {
 //
 // Its clock can be moved: functions of the same name come before the server's own.
 func backend(tb testing.TB, address string, options ...string) storetest.Backend {
-	name := newSchema(tb, address)
+	name := schemaName()
 	admin := connect(tb, at(tb, address, "search_path="+name))
-	do(tb, admin, `CREATE TABLE ahead AS SELECT interval '0' AS d`)
+	do(tb, admin, `CREATE SCHEMA `+name, `CREATE TABLE ahead AS SELECT interval '0' AS d`)
 	for _, f := range []string{"clock_timestamp", "statement_timestamp"} {
 		do(tb, admin, fmt.Sprintf(`CREATE FUNCTION %s() RETURNS timestamptz VOLATILE LANGUAGE sql AS
 			'SELECT pg_catalog.%s() + d FROM %s.ahead'`, f, f, name))

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/store/internal/table/tabletest"
 )
 
@@ -34,12 +35,7 @@ func shared(tb testing.TB) *testserver.Server { return testserver.Shared(tb, tes
 // somebody makes a second one on purpose.
 func own(tb testing.TB) string {
 	tb.Helper()
-	address := shared(tb).URL()
-	name := fmt.Sprintf("d%d_%d", time.Now().UnixNano(), schemas.Add(1))
-	db := connect(tb, address)
-	do(tb, db, `CREATE DATABASE `+name)
-	tb.Cleanup(func() { do(tb, db, `DROP DATABASE `+name+` WITH (FORCE)`) })
-	return inDatabase(tb, address, name)
+	return testdb.New(tb, shared(tb), fmt.Sprintf("d%d_%d", time.Now().UnixNano(), schemas.Add(1)))
 }
 
 var schemas atomic.Int64
@@ -47,12 +43,14 @@ var schemas atomic.Int64
 // newSchema makes an empty schema on a server and returns its name.
 func newSchema(tb testing.TB, address string) string {
 	tb.Helper()
-	name := fmt.Sprintf("t%d_%d", time.Now().UnixNano(), schemas.Add(1))
+	name := schemaName()
 	db := connect(tb, address)
 	do(tb, db, `CREATE SCHEMA `+name)
 	tb.Cleanup(func() { do(tb, db, `DROP SCHEMA `+name+` CASCADE`) })
 	return name
 }
+
+func schemaName() string { return fmt.Sprintf("t%d_%d", time.Now().UnixNano(), schemas.Add(1)) }
 
 // at returns address with options, "name=value" each.
 func at(tb testing.TB, address string, options ...string) string {
@@ -105,9 +103,11 @@ func host(tb testing.TB, address string) string {
 // to look at it with.
 func fresh(tb testing.TB, options ...string) (*Store, *sql.DB) {
 	tb.Helper()
-	address := own(tb)
-	address = at(tb, address, append(options, "search_path="+newSchema(tb, address))...)
-	return New(connect(tb, address)), connect(tb, address)
+	schema := schemaName()
+	address := at(tb, own(tb), append(options, "search_path="+schema)...)
+	db := connect(tb, address)
+	do(tb, db, `CREATE SCHEMA `+schema)
+	return New(connect(tb, address)), db
 }
 
 // exists says whether there is a table or view of that name in the search_path.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
@@ -23,6 +24,16 @@ func with(args ...[]string) (all []string) {
 		all = append(all, a...)
 	}
 	return all
+}
+
+// fast is the rate of hands in tests for which the rate does not matter: in the long form as many draws as they get,
+// and else 2,000 a second. Flat out, at the horizon of the grant, TestKillAndShift and
+// TestStoppedWhileAnotherTakesOver draw in any case.
+func fast() string {
+	if testserver.Long() {
+		return "-1"
+	}
+	return "2000"
 }
 
 // A process is killed and started again, time after time, and each time its
@@ -89,7 +100,7 @@ func TestKillAndShiftOneWorker(t *testing.T) {
 func TestStepsUnderneath(t *testing.T) {
 	t.Parallel()
 	// A budget that is not spent when a busy machine is late with an extension.
-	w := newWorld(t, with(brisk, one, []string{"-outage", "10s", "-hands", "3", "-rate", "-1", "-draw", "mixed"})...)
+	w := newWorld(t, with(brisk, one, []string{"-outage", "10s", "-hands", "3", "-rate", fast(), "-draw", "mixed"})...)
 	p := w.start(launch{})
 	p.await(ledger.Opened)
 	const h = time.Hour
@@ -135,7 +146,7 @@ func renewed(p *proc, n int) {
 // and goes on when what the thief has issued is in its past.
 func TestThiefAhead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, with(brisk, one, []string{"-hands", "3", "-rate", "-1", "-draw", "mixed", "-wait", "500ms"})...)
+	w := newWorld(t, with(brisk, one, []string{"-hands", "3", "-rate", fast(), "-draw", "mixed", "-wait", "500ms"})...)
 	p := w.start(launch{})
 	p.await(ledger.Opened)
 	p.issues(20_000)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/torture/ledger"
 )
 
@@ -14,7 +15,7 @@ const asleep = 3500 * time.Millisecond
 
 // A process is stopped for so long that another takes its only worker, and
 // continued. It repeats nothing, says why it has none, and goes on with a new
-// term by itself when it can.
+// term by itself when it can. Mixed draws are both of one id and of many; those of one kind alone are for the long form.
 func TestStoppedWhileAnotherTakesOver(t *testing.T) {
 	for name, args := range map[string][]string{
 		"paced":    {"-hands", "3", "-rate", "500", "-draw", "mixed"},
@@ -23,6 +24,9 @@ func TestStoppedWhileAnotherTakesOver(t *testing.T) {
 		"append":   {"-hands", "4", "-rate", "-1", "-draw", "append", "-batch", "5000"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "next" || name == "append" {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
 			w := newWorld(t, with(brisk, one, args, []string{"-wait", "500ms"})...)
 			p := w.start(launch{})
@@ -58,7 +62,7 @@ func TestStoppedWhileAnotherTakesOver(t *testing.T) {
 // the end of the line, as often as that happens.
 func TestStoppedInTurns(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, with(brisk, one, []string{"-hands", "4", "-rate", "-1", "-draw", "mixed", "-wait", "1s", "-insist"})...)
+	w := newWorld(t, with(brisk, one, []string{"-hands", "4", "-rate", fast(), "-draw", "mixed", "-wait", "1s", "-insist"})...)
 	a := w.start(launch{})
 	a.await(ledger.Opened)
 	b := w.start(launch{})
