@@ -22,7 +22,7 @@ type world struct {
 	yield  func(struct{}) bool // of the coroutine that runs
 	now    int64
 	speed  int64 // nanoseconds a step, at most
-	noise  bool // clocks and offsets say anything
+	noise  bool  // clocks and offsets say anything
 	store  [2]record
 	path   *file
 	files  []*file
