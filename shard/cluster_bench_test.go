@@ -25,7 +25,7 @@ import (
 func BenchmarkInTx(b *testing.B) {
 	all := newServers(b, "mod", 2, "a")
 	mustExec(b, all["a"].Conn, "INSERT INTO insta0.item (id) VALUES (1); INSERT INTO insta1.item (id) VALUES (1)")
-	addr := testserver.Shared(b, quick).Addr()
+	addr := testserver.Shared(b, testserver.Postgres).Addr()
 	for _, delay := range []bool{false, true} {
 		url := asApp(all["a"].url) + "&pool_max_conns=1"
 		if delay {

@@ -312,10 +312,10 @@ func TestOpenRefuses(t *testing.T) {
 // from the others, and is used when it is back.
 func TestServerAway(t *testing.T) {
 	all := newServers(t, "mod", 2, "a", "b")
-	proxy := testserver.NewProxy(t, testserver.Shared(t, quick).Addr())
+	proxy := testserver.NewProxy(t, testserver.Shared(t, testserver.Postgres).Addr())
 	proxy.Refuse(true)
 	p := all.pools(t, "a")
-	p["b"] = pool(t, asApp(strings.Replace(all["b"].url, testserver.Shared(t, quick).Addr(), proxy.Addr(), 1)))
+	p["b"] = pool(t, asApp(strings.Replace(all["b"].url, testserver.Shared(t, testserver.Postgres).Addr(), proxy.Addr(), 1)))
 	c := openCluster(t, p, &shard.Options{Wait: 300 * time.Millisecond})
 	mustInsert(t, c.Shard(0), "")
 	// Server a knows shard 1, as closed there.

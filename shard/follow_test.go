@@ -283,8 +283,8 @@ func TestTwoOpen(t *testing.T) {
 func TestMovedAwayFromTheDead(t *testing.T) {
 	all := newServers(t, "mod", 1, "a", "b")
 	p := all.pools(t)
-	proxy := testserver.NewProxy(t, testserver.Shared(t, quick).Addr())
-	p["a"] = pool(t, asApp(strings.Replace(all["a"].url, testserver.Shared(t, quick).Addr(), proxy.Addr(), 1)))
+	proxy := testserver.NewProxy(t, testserver.Shared(t, testserver.Postgres).Addr())
+	p["a"] = pool(t, asApp(strings.Replace(all["a"].url, testserver.Shared(t, testserver.Postgres).Addr(), proxy.Addr(), 1)))
 	c := openCluster(t, p, nil)
 	mustInsert(t, c.Shard(0), "")
 	proxy.Refuse(true)

@@ -24,12 +24,6 @@ import (
 
 func TestMain(m *testing.M) { testserver.Main(m, func() error { return goleak.Find() }) }
 
-// quick starts a server that need not outlast its machine.
-func quick(t testing.TB, settings ...string) *testserver.Server {
-	t.Helper()
-	return testserver.Postgres(t, append(settings, "fsync=off")...)
-}
-
 // A database of a test's own.
 type database struct {
 	url string
@@ -41,7 +35,7 @@ var made atomic.Int64
 // newDatabase makes a database on the shared server.
 func newDatabase(t testing.TB) *database {
 	t.Helper()
-	return openDatabase(t, testdb.New(t, testserver.Shared(t, quick), fmt.Sprintf("shard%d", made.Add(1))))
+	return openDatabase(t, testdb.New(t, testserver.Shared(t, testserver.Postgres), fmt.Sprintf("shard%d", made.Add(1))))
 }
 
 func openDatabase(t testing.TB, url string) *database {

@@ -70,7 +70,7 @@ func TestRestoredInPlace(t *testing.T) {
 	all := dump(t, db.url)
 	db.Close(t.Context())
 	name := db.Config().Database
-	admin := connect(t, testserver.Shared(t, quick).URL())
+	admin := connect(t, testserver.Shared(t, testserver.Postgres).URL())
 	mustExec(t, admin, "DROP DATABASE "+name)
 	mustExec(t, admin, "CREATE DATABASE "+name)
 	to := openDatabase(t, db.url)
@@ -307,7 +307,7 @@ func TestRenamed(t *testing.T) {
 	mustExec(t, db.Conn, "SELECT firn.open(5, firn.now_state() + 500000)") // no draw needs to advance
 	db.Close(t.Context())
 	name := db.Config().Database
-	admin := connect(t, testserver.Shared(t, quick).URL())
+	admin := connect(t, testserver.Shared(t, testserver.Postgres).URL())
 	mustExec(t, admin, "ALTER DATABASE "+name+" RENAME TO "+name+"_other")
 	renamed := connect(t, strings.Replace(db.url, "/"+name+"?", "/"+name+"_other?", 1))
 	refused(t, renamed, "ID003", "SELECT insta5.next_id()")

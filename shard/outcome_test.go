@@ -22,7 +22,7 @@ import (
 func through(t *testing.T) (servers, *testserver.Proxy, *shard.Cluster) {
 	t.Helper()
 	all := newServers(t, "mod", 2, "a")
-	addr := testserver.Shared(t, quick).Addr()
+	addr := testserver.Shared(t, testserver.Postgres).Addr()
 	proxy := testserver.NewProxy(t, addr)
 	p := pool(t, strings.Replace(asApp(all["a"].url), addr, proxy.Addr(), 1))
 	return all, proxy, openCluster(t, map[string]*pgxpool.Pool{"a": p}, nil)
@@ -210,7 +210,7 @@ func openClusterLater(t *testing.T, all servers, server *testserver.Server) *sha
 // connection serves the transactions of many.
 func TestPgBouncer(t *testing.T) {
 	all := newServers(t, "mod", 2, "a", "b")
-	server := testserver.Shared(t, quick)
+	server := testserver.Shared(t, testserver.Postgres)
 	bouncer := testserver.PgBouncer(t, server, "default_pool_size = 1")
 	pools := map[string]*pgxpool.Pool{}
 	for name, db := range all {

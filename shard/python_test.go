@@ -118,7 +118,7 @@ func TestPythonPgBouncer(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := testserver.Shared(t, quick)
+	server := testserver.Shared(t, testserver.Postgres)
 	bouncer := testserver.PgBouncer(t, server, "default_pool_size = 1")
 	out := python(t, `
 import sys

@@ -93,7 +93,7 @@ func TestOldWords(t *testing.T) {
 func TestTargetAway(t *testing.T) {
 	t.Parallel()
 	all := newServers(t, "mod", 1, "a", "b")
-	address := testserver.Shared(t, quick).Addr()
+	address := testserver.Shared(t, testserver.Postgres).Addr()
 	proxy := testserver.NewProxy(t, address)
 	far := strings.Replace(asApp(all["b"].url), address, proxy.Addr(), 1)
 	pools := func() map[string]*pgxpool.Pool {
