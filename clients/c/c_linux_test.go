@@ -189,10 +189,6 @@ var mutants = []struct {
 	{name: "does not see that it has left", old: "	if (FIRN_LOAD_(&p->left))\n		return FIRN_PARTED_;\n", changed: ""},
 	{name: "forgets what it took from another page", old: "	next = (word > p->above ? word : p->above) + 1;\n", changed: "	next = word + 1;\n"},
 	{name: "forgets the page before the last", old: "	return above > p->above ? above : p->above;", changed: "	return above;"},
-	{
-		name: "reads the number before the mark", old: "	FIRN_STORE_(&p->left, (uint64_t)1);\n	word = FIRN_LOAD_(firn_number_(p));\n",
-		changed: "	word = FIRN_LOAD_(firn_number_(p));\n	FIRN_STORE_(&p->left, (uint64_t)1);\n",
-	},
 }
 
 // TestSchedules runs the code of firn.h in random interleavings of its accesses to memory, and without each of its
