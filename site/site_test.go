@@ -229,7 +229,7 @@ func follow(t *testing.T, dir string, all map[string]page, from, link string) {
 func indexed(t *testing.T, dir string, all map[string]page) {
 	var index []struct {
 		URL, Title string
-		Parts      [][3]string // id, heading, text
+		Parts      []struct{ ID, Heading, Text string }
 	}
 	script := strings.TrimSpace(read(t, dir, "search.js"))
 	script = strings.TrimSuffix(strings.TrimPrefix(script, "firnSearch("), ")")
@@ -241,10 +241,10 @@ func indexed(t *testing.T, dir string, all map[string]page) {
 		found[entry.URL] = true
 		text := 0
 		for _, part := range entry.Parts {
-			if !slices.Contains(all[entry.URL].ids, part[0]) {
-				t.Errorf("%s#%s is no place of a page", entry.URL, part[0])
+			if !slices.Contains(all[entry.URL].ids, part.ID) {
+				t.Errorf("%s#%s is no place of a page", entry.URL, part.ID)
 			}
-			text += len(part[2])
+			text += len(part.Text)
 		}
 		if text < 100 || entry.Title == "" {
 			t.Errorf("%s, %q, has %d characters in %d parts", entry.URL, entry.Title, text, len(entry.Parts))

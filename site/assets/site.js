@@ -95,7 +95,7 @@ const results = $("#results");
 let parts; // of all pages: {url, title, heading, text}, and the same in lower case
 
 function firnSearch(pages) {
-  parts = pages.flatMap(({ url, title, parts }) => parts.map(([id, heading, text], i) => ({
+  parts = pages.flatMap(({ url, title, parts }) => parts.map(({ id, heading, text }, i) => ({
     url: i ? `${url}#${id}` : url, title, heading: i ? heading : "", text,
     in: { title: title.toLowerCase(), heading: i ? heading.toLowerCase() : "", text: text.toLowerCase() },
   })));
