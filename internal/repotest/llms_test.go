@@ -66,9 +66,12 @@ func llms(t *testing.T) string {
 			case seen[page]:
 			case path.Ext(page) == ".md":
 				b.WriteString(entry(t, page))
-			default: // a directory
-				for record := range markdown(t, page) {
-					records = append(records, record)
+			}
+			if page == "docs/decisions/README.md" {
+				for record := range markdown(t, path.Dir(page)) {
+					if record != page {
+						records = append(records, record)
+					}
 				}
 			}
 			seen[page] = true

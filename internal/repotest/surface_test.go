@@ -88,7 +88,7 @@ func TestExamples(t *testing.T) {
 	for _, p := range packages(t) {
 		name := p.name()
 		first, _, _ := strings.Cut(name, "/")
-		if slices.Contains([]string{"internal", "cmd", "bench", "examples"}, first) || strings.Contains(name, "/internal") || len(p.GoFiles) == 0 {
+		if slices.Contains([]string{"internal", "cmd", "bench", "examples", "site"}, first) || strings.Contains(name, "/internal") || len(p.GoFiles) == 0 {
 			continue
 		}
 		if !hasExample(t, p) {

@@ -660,7 +660,7 @@ BEGIN
 	RETURN qualified::regclass;
 END $$;
 
-REVOKE ALL ON FUNCTION firn.incarnation, firn.take_incarnation, firn.check_incarnation, firn.is_here, firn.cure, firn.check_here, firn.enter, firn.refuse, firn.advance(regclass, bigint), firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
+REVOKE ALL ON FUNCTION firn.sql_version, firn.incarnation, firn.take_incarnation, firn.check_incarnation, firn.is_here, firn.cure, firn.check_here, firn.enter, firn.refuse, firn.advance(regclass, bigint), firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
 	firn.commit_durably, firn.halt, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
 	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;
