@@ -89,7 +89,8 @@ func asksAServerThatStarts(t *testing.T, resp, web string) {
 	}}
 	defer client.CloseIdleConnections()
 	for end := time.Now().Add(moment); ; time.Sleep(10 * time.Millisecond) { // until it listens
-		if _, err := os.Stat(web); err == nil {
+		if c, err := net.Dial("unix", web); err == nil { // the file is there before the server listens
+			c.Close()
 			break
 		}
 		if time.Now().After(end) {

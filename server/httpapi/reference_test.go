@@ -54,7 +54,7 @@ func TestPageOfRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var page strings.Builder
-	fmt.Fprintf(&page, "# HTTP\n\n%s\n\nThe server has the same as an OpenAPI document: `GET /v1/openapi.json`. Tokens, TLS and limits: [the server](../server.md).\n", doc.Info.Description)
+	fmt.Fprintf(&page, "# HTTP\n\n%s\n\nThe server has the same as an OpenAPI document: `GET /v1/openapi.json`. Tokens, TLS and limits: [the server](../guides/server.md).\n", doc.Info.Description)
 	for _, tag := range doc.Tags {
 		fmt.Fprintf(&page, "\n## %s\n", strings.TrimSuffix(tag.Description, "."))
 		for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {

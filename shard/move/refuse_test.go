@@ -261,7 +261,7 @@ func sqlOf(t *testing.T) string {
 // TestRefusesVersions: what no server here is like.
 func TestRefusesVersions(t *testing.T) {
 	like := func(version int) *post {
-		return &post{server: "b", View: &topology.View{Version: version, Itself: true}, walLevel: "logical", superuser: true, disk: -1}
+		return &post{server: "b", View: &topology.View{Version: version, SQL: install.SQLVersion, Itself: true}, walLevel: "logical", superuser: true, disk: -1}
 	}
 	old, new := like(150018), like(160002)
 	if got := new.between(old, 0, nil, nil); len(got) != 1 || got[0].String() != "server b: it is PostgreSQL 15, older than the 16 of b" {
@@ -308,7 +308,7 @@ func TestRefusesFullDisk(t *testing.T) {
 
 // The error of obstacles names the servers, with what to do on servers of one's own and on RDS.
 func TestObstacles(t *testing.T) {
-	hosted := &post{server: "a", View: &topology.View{Version: 160002, Itself: true}, user: "firn", walLevel: "replica", subscribes: true, createsInDatabase: true, monitors: true}
+	hosted := &post{server: "a", View: &topology.View{Version: 160002, SQL: install.SQLVersion, Itself: true}, user: "firn", walLevel: "replica", subscribes: true, createsInDatabase: true, monitors: true}
 	p := Plan{asked: []int64{17}, from: versionOf("a", &topology.View{Version: 160002}), to: versionOf("b", &topology.View{Version: 180001}), Obstacles: hosted.onServer(needs{}, "")}
 	const want = `shard 17 cannot move from a (PostgreSQL 16.2) to b (PostgreSQL 18.1): 2 obstacles
   server a: wal_level is "replica", must be "logical" (own server: ALTER SYSTEM SET wal_level = 'logical', then restart; RDS: rds.logical_replication = 1 in the parameter group, then reboot)
