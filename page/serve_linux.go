@@ -311,6 +311,7 @@ type served struct {
 	mu     sync.Mutex
 	agent  *pagefile.Agent
 	memory mapped // nil once closed: nobody reads or writes it any more
+	broken error  // what is wrong with the page; nil: nothing
 }
 
 // Extend raises the horizon to one that the store has confirmed. A page that was damaged is closed instead.
@@ -365,14 +366,19 @@ func (s *served) check() error {
 	return s.fault()
 }
 
-// fault is check. A page that has one is closed: it may have issued all up to its horizon.
+// fault is check. A page that has a fault is closed: it may have issued all up to its horizon. The fault is
+// kept, because the lease may find it first, when it extends the page, and Serve has to say it.
 func (s *served) fault() error {
+	if s.broken != nil {
+		return s.broken
+	}
 	err := s.agent.Check(monotonic() + int64(s.memory.Load(pagefile.Monotonic)))
 	if err == nil && !bytes.Equal(s.memory[:pagefile.HeaderSize], s.bytes) {
 		err = errors.New("another program wrote to its header")
 	}
 	if err != nil {
 		s.agent.Condemn()
+		s.broken = err
 	}
 	return err
 }
