@@ -54,7 +54,7 @@ DETECTOR := -race -gcflags='modernc.org/...=-race=false'
 # time to start; what it runs is tested under the detector in the packages below. These tests
 # measure memory, or mostly wait for other processes.
 CALLERS        := cmd/firn|internal/readme
-RACELESS_TESTS := Year.*|Even|EvenForAYear|EvenOverManyLives|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|IdleMemory|PipelineMemory
+RACELESS_TESTS := Processes|Year.*|Even|EvenForAYear|EvenOverManyLives|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|IdleMemory|PipelineMemory
 RACELESS_IN    := $(shell grep -rlE --include=*_test.go '^func Test($(RACELESS_TESTS))\>' . | xargs -n1 dirname | sort -u)
 PACKAGES_BUT    = $$(go list ./... | grep -vE '/($(1))(/|$$)')
 
