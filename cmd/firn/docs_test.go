@@ -21,6 +21,7 @@ var notTyped = map[string]string{
 	"docs/guides/shards-moving.md":      "moves of minutes; TestShardsUpgrade types those of a newer PostgreSQL",
 	"docs/guides/shards-operating.md":   "a server that is lost: the tests of shard_lost_test.go and shard_gone_test.go",
 	"docs/reference/shards-recovery.md": "a server that is lost: the tests of shard_lost_test.go and shard_gone_test.go",
+	"docs/reference/shards-moves.md":    "four servers with rows: the tests of shard_rebalance_test.go",
 	"docs/reference/firn-yaml.md":       "TestConfigurationPageIsTyped types its commands, and compares what each series gives",
 	"docs/reference/commands.md":        "it is written from the help of each command, whose examples are in the scripts of testdata",
 	"CONTRIBUTING.md":                   "make runs all tests, this one too",

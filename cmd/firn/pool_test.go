@@ -84,7 +84,7 @@ func lateStore(t *testing.T, outage string) string {
 // hold waits for a pool that starts later, says so in one line, and begins by itself.
 func TestHoldWaitsForItsPool(t *testing.T) {
 	t.Parallel()
-	db := lateStore(t, "1s")
+	db := lateStore(t, "5s") // with less a busy machine renews too late, and the program is stopped
 	p := command(t, db, "run", "--", "echo", "runs")
 	var out bytes.Buffer
 	p.Stdout = &out

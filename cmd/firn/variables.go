@@ -140,7 +140,7 @@ var (
 	digits = regexp.MustCompile(`^[0-9]+$`)
 	// What firn's own tests and their servers are told: docs/internals.md.
 	ofTests = regexp.MustCompile(`^FIRN_(TEST_\w+|\w+_TEST_\w+|DRAW_\w+|REQUIRE_SERVERS|INSTALL_SERVERS|CI|LONG|MODELS|HELPER|` +
-		`MOVE_CHILD|SETUP_CHILD|MOVES_ORDER|STRICT_ON|SCREENSHOTS|SCHEDULES|PICTURES)$`)
+		`MOVE_CHILD|SETUP_CHILD|MOVES_ORDER|STRICT_ON|SCREENSHOTS|SCHEDULES|PICTURES|GOLDEN)$`)
 )
 
 // lookup finds a variable of an environment.
