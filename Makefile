@@ -38,8 +38,7 @@ RUN ?=
 RACE ?=
 
 # How many packages are tested at once: mostly they wait for servers and clocks.
-CORES   := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-AT_ONCE := $(shell echo $$(($(CORES) + 1)))
+AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
@@ -76,8 +75,8 @@ SELF   := $(MAKE) # not by its own name in a recipe, else make -n runs it
 GOTEST := go test -p $(AT_ONCE) -timeout 45m
 
 # How make test RACE=1 runs each test: also one that passed before, since its servers are not part of what go test
-# remembers. Without vet: make lint has run all of it. Two of its parts run at a time, with fewer packages each.
-ONCE := -p $(CORES) -count=1 -vet=off
+# remembers. Without vet: make lint has run all of it.
+ONCE := -count=1 -vet=off
 
 .DEFAULT_GOAL := help
 .PHONY: help build dist cross vet check test raced unraced raceless race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server site fmt tidy clean
@@ -111,10 +110,9 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests but the long ones, on real servers where they are or can be installed
-	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k -j2 raced unraced raceless,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
+	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k raced unraced raceless,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
 
-# The three parts of make test RACE=1; together they run each test once, and two of them run at a time: each ends with
-# one package that takes long and mostly waits, shard/move and cmd/firn. The package that takes longest comes first.
+# The three parts of make test RACE=1; together they run each test once. The package that takes longest comes first.
 raced:
 	CGO_ENABLED=1 $(GOTEST) $(ONCE) $(DETECTOR) -skip '^Test($(RACELESS_TESTS))$$' ./shard/move $(call PACKAGES_BUT,$(RACELESS)|$(CALLERS))
 unraced:
