@@ -24,7 +24,7 @@ var helpGroups = []struct {
 	commands []string
 }{
 	{"Ids", []string{"next", "decode", "encode", "backfill", "verify", "plan", "layout", "public"}},
-	{"Run", []string{"run", "token", "create"}},
+	{"Run", []string{"serve", "run", "token"}},
 	{"Operate", []string{"pool", "worker", "series", "store", "doctor", "config", "version"}},
 	{"Shards", []string{"shard"}},
 }
