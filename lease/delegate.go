@@ -15,7 +15,7 @@ import (
 // The channel is closed when Close of the lease is called.
 //
 // Delegate refuses a lease with several lanes, one with a grant file (the process that continued the file's grant
-// would issue beside the other one), and one that was delegated before.
+// would issue beside the other one), and a lease that is delegated already.
 func (l *Lease) Delegate(begin func(pagefile.Term) (pagefile.Issuer, error)) (ended <-chan struct{}, err error) {
 	switch {
 	case l.filed:
@@ -73,7 +73,7 @@ func (i *issuer) SetClock(now time.Time) {
 	}
 }
 
-// Close ends issuing for good and returns a tick above which nothing was issued.
+// Close ends issuing permanently and returns a tick above which nothing was issued.
 func (i *issuer) Close() firn.Tick {
 	i.begun = true
 	last := i.gen.Close()

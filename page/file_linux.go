@@ -41,7 +41,7 @@ func mapFile(f *os.File) (mapped, error) {
 }
 
 func unmap(b mapped) {
-	_ = unix.Munmap(b) // it fails only for what is not mapped
+	_ = unix.Munmap(b) // b is mapped, so this cannot fail
 }
 
 // fileSystems are those that may have pages: each keeps one copy of a file in memory, whichever way it is reached, and

@@ -47,8 +47,8 @@ type client struct {
 	at   pagefile.Place
 }
 
-// Open opens the page at a path. If there is none, or it is closed, Open waits for one as [OpenOptions] say. A page that is
-// replaced later is found by itself, if it is of the same pool, layout and shard.
+// Open opens the page at a path. It waits for a page that does not exist yet as long as [OpenOptions] say. If the agent
+// replaces the page later, calls use the new page, if that has the same pool, layout and shard.
 //
 // Errors: [*MissingError]; [*UnusableError], the file is no page, a copy, of another host, or on a file system that
 // cannot have pages; those of the system.

@@ -19,7 +19,7 @@ func Serve(_ context.Context, _ *lease.Lease, path string, _ *Options) error {
 	return unsupported(path)
 }
 
-// A Page takes ids from a shared page. There is none on this system.
+// A Page takes ids from a shared page. This system has no pages, and Open returns an error.
 type Page struct{ path string }
 
 // Open returns an [*UnusableError] on this system.

@@ -84,9 +84,9 @@ type agent struct {
 	failed chan error // why there is no page; receives once
 
 	mu   sync.Mutex
-	held *os.File       // the locked file that the path is the name of; nil: there is none
+	held *os.File       // the locked file at the path. Nil means no file
 	at   pagefile.Place // its place
-	page *served        // of this term; nil: there is none
+	page *served        // of this term. Nil means no page
 	over bool           // Serve has returned, or is about to
 }
 
@@ -339,7 +339,7 @@ func (s *served) SetClock(now time.Time) {
 	}
 }
 
-// Close closes the page for good.
+// Close closes the page permanently.
 func (s *served) Close() firn.Tick {
 	s.release()
 	return s.agent.Close()

@@ -37,7 +37,7 @@ func (a *Agent) Extend(horizon firn.Tick) {
 	a.Memory.Store(Horizon, top)
 }
 
-// Close closes the page for good, and returns a tick above which it has issued nothing and never will.
+// Close closes the page permanently, and returns a tick above which it has issued nothing and never will.
 func (a *Agent) Close() firn.Tick {
 	if !a.closed {
 		a.closed = true

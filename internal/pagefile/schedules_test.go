@@ -116,7 +116,7 @@ func (w *world) spawn(work func()) {
 		w.yield = yield
 		work()
 	})
-	// The yield of a coroutine is its own: whoever resumes it puts it back.
+	// Each coroutine has its own yield. The scheduler restores it when it resumes the coroutine.
 	var own func(struct{}) bool
 	w.turns = append(w.turns, func() (struct{}, bool) {
 		if own != nil {

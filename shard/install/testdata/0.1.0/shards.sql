@@ -191,8 +191,8 @@ BEGIN
 END $$;
 
 -- Begins what a transaction does on a shard: refuses one that is not here, and has
--- names mean the shard's until the transaction ends. The cluster is that of whoever
--- asks. It sets the search path, so it has none of its own.
+-- names mean the shard's until the transaction ends. The caller names its
+-- cluster. The function sets the search path, so it has none of its own.
 CREATE OR REPLACE FUNCTION firn.enter(shard integer, cluster text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	s firn.shard;
