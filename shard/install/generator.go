@@ -38,6 +38,13 @@ const SQLVersion = 1
 // lockClass is the first number of the advisory locks that generators take: "firn".
 const lockClass = 0x6669726e
 
+// openingClass is the first number of the advisory lock of a shard that a mover opens, and openingTime is how long a
+// program waits for it. It is longer than most pauses, and shorter than what programs allow a statement.
+const (
+	openingClass = lockClass + 1
+	openingTime  = 100 * time.Millisecond
+)
+
 // WriteGenerator writes the SQL that makes a database give ids of a layout: the
 // schema firn, with what all shards share. It may be run again.
 //
@@ -92,13 +99,15 @@ func newGenerator(l firn.Layout) (*generator, error) {
 	return g, nil
 }
 
-func (g *generator) LockClass() int  { return lockClass }
-func (g *generator) SQLVersion() int { return SQLVersion }
-func (g *generator) MaxShard() int64 { return g.Layout.Shards() - 1 }
-func (g *generator) SeqBits() int    { return g.seq.Width }
-func (g *generator) PerTick() int64  { return 1 << g.seq.Width }
-func (g *generator) TimeShift() int  { return g.time.Shift }
-func (g *generator) End() string     { return g.Layout.End().Format(time.RFC3339) }
+func (g *generator) LockClass() int    { return lockClass }
+func (g *generator) OpeningClass() int { return openingClass }
+func (g *generator) OpeningMs() int64  { return openingTime.Milliseconds() }
+func (g *generator) SQLVersion() int   { return SQLVersion }
+func (g *generator) MaxShard() int64   { return g.Layout.Shards() - 1 }
+func (g *generator) SeqBits() int      { return g.seq.Width }
+func (g *generator) PerTick() int64    { return 1 << g.seq.Width }
+func (g *generator) TimeShift() int    { return g.time.Shift }
+func (g *generator) End() string       { return g.Layout.End().Format(time.RFC3339) }
 
 // SecondStates is how many states a second has, or the layout, if it has fewer.
 func (g *generator) SecondStates() int64 {

@@ -190,6 +190,29 @@ BEGIN
 		HINT = firn.cure(g.shard, false);
 END $$;
 
+-- Waits while a mover opens a shard here, and says whether that has ended. A program that comes from the
+-- server that let the shard go would else ask both servers again and again, and take the processor from the
+-- mover. It waits for a moment only: less than its timeouts, which would end its transaction.
+CREATE OR REPLACE FUNCTION firn.await_opening(shard integer) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	longest integer := (SELECT least({{.OpeningMs}}, min(extract(epoch FROM current_setting(x, true)::interval) * 500))
+		FROM unnest('{statement_timeout,transaction_timeout}'::text[]) AS x WHERE current_setting(x, true)::interval > '0');
+	waited boolean := false;
+BEGIN
+	BEGIN
+		IF NOT pg_try_advisory_xact_lock_shared({{.OpeningClass}}, shard) THEN
+			PERFORM set_config('lock_timeout', greatest(longest, 1)::text, true);
+			PERFORM pg_advisory_xact_lock_shared({{.OpeningClass}}, shard);
+			waited := true;
+		END IF;
+		-- An error ends the subtransaction, and with it the lock: the next mover need not wait for this transaction.
+		RAISE EXCEPTION SQLSTATE 'ID0OK';
+	EXCEPTION WHEN SQLSTATE 'ID0OK' OR lock_not_available OR deadlock_detected THEN NULL;
+	END;
+	RETURN waited;
+END $$;
+
 -- Begins what a transaction does on a shard: refuses one that is not here, and has
 -- names mean the shard's until the transaction ends. The caller names its
 -- cluster. The function sets the search path, so it has none of its own.
@@ -215,6 +238,9 @@ BEGIN
 		SELECT * INTO s FROM firn.shard AS x WHERE x.shard OPERATOR(pg_catalog.=) enter.shard;
 		IF NOT FOUND THEN
 			RAISE EXCEPTION 'firn: there is no shard % here', shard USING ERRCODE = 'ID005';
+		ELSIF s.state OPERATOR(pg_catalog.=) 'moved' AND firn.await_opening(shard) THEN
+			PERFORM firn.enter(shard, cluster);
+			RETURN;
 		END IF;
 		PERFORM firn.check_here(s);
 	END IF;
@@ -573,7 +599,7 @@ BEGIN
 	RETURN qualified::regclass;
 END $$;
 
-REVOKE ALL ON FUNCTION firn.sql_version, firn.incarnation, firn.take_incarnation, firn.check_incarnation, firn.is_here, firn.cure, firn.check_here, firn.enter, firn.refuse, firn.advance(regclass, bigint), firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
+REVOKE ALL ON FUNCTION firn.sql_version, firn.incarnation, firn.take_incarnation, firn.check_incarnation, firn.is_here, firn.cure, firn.check_here, firn.await_opening, firn.enter, firn.refuse, firn.advance(regclass, bigint), firn.id, firn.states, firn.in_order, firn.count_argument, firn.check_order, firn.write_functions,
 	firn.commit_durably, firn.halt, firn.close, firn.start, firn.open_at, firn.open, firn.sequence, firn.create_shard,
 	firn.grant_shard, firn.renew_shard FROM PUBLIC;
 GRANT SELECT ON firn.server, firn.shard TO PUBLIC;

@@ -374,12 +374,17 @@ DECLARE
 	relations text := (SELECT string_agg(format('ONLY %s', x.relation), ', ' ORDER BY x.relation::oid) FROM firn.relations(s.schema) AS x);
 	q regclass;
 BEGIN
+	IF s.state = 'moved' THEN -- programs that come before it is open here wait for this
+		PERFORM pg_advisory_xact_lock({{.OpeningClass}}, s.shard);
+	END IF;
 	PERFORM firn.shorten_deadlock_timeout();
 	IF relations IS NOT NULL THEN
 		EXECUTE format('LOCK TABLE %s IN %s MODE', relations, CASE s.state WHEN 'open' THEN 'SHARE ROW EXCLUSIVE' ELSE 'SHARE UPDATE EXCLUSIVE' END);
 	END IF;
 	IF s.state = 'moved' THEN
 		PERFORM firn.check_followed(s), firn.check_schema(s);
+		-- What firn.take does too, before programs wait. Nothing is sent before this transaction has opened the shard.
+		PERFORM firn.add_to_publication(s.schema, firn.publication_of(m)) FROM firn.move AS m WHERE m.shard = s.shard;
 	END IF;
 	IF s.state = 'open' THEN
 		FOR q IN SELECT x.sequence FROM firn.sequences(s.schema) AS x LOOP

@@ -1,5 +1,7 @@
 package install_test
 
+import "testing"
+
 // ahead is a state an hour ahead of the clock.
 const ahead = "firn.now_state() + 3600000 * 512::bigint"
 
@@ -124,4 +126,52 @@ func wordWith(number string) string {
 
 func mayReopen(arguments string) string {
 	return "SELECT (firn.may_reopen(" + arguments + ")).term FROM (SELECT (pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), (SELECT incarnation FROM firn.server)) AS x (system, timeline, incarnation)"
+}
+
+// awaited: a program that comes while a mover opens the shard enters as soon as that is done. If the mover gives up, or
+// takes longer than the program may wait, the program gets the usual error. It keeps no lock for which a mover would wait.
+func awaited(t *testing.T, b site) {
+	t.Helper()
+	const enter, held = "firn.enter(1, 'rules')", "pg_try_advisory_xact_lock(x'6669726f'::integer, 1)"
+	mover := site{"b", connect(t, b.Config().ConnString()), b.words}
+	const lock = "BEGIN; SELECT " + held
+	for _, tt := range []struct{ then, want string }{
+		{"UPDATE firn.shard SET state = 'open' WHERE shard = 1; COMMIT", ""},
+		{"ROLLBACK", "ID002"},
+	} {
+		mover.must(t, lock)
+		said := make(chan string, 1)
+		go func() { said <- b.says(t, "", enter) }()
+		waits := waitsFor(t, mover, b)
+		mover.must(t, tt.then)
+		if got := <-said; got != tt.want || !waits {
+			t.Errorf("while a mover does %s, a program that enters gets %q, not %q, and waits: %v", tt.then, got, tt.want, waits)
+		}
+		mover.must(t, "UPDATE firn.shard SET state = 'moved' WHERE shard = 1")
+	}
+
+	mover.must(t, lock)
+	for _, given := range []string{"", "SET LOCAL statement_timeout = '40ms'", "SET LOCAL lock_timeout = '1ms'"} {
+		if got := b.says(t, given, enter); got != "ID002" {
+			t.Errorf("where a mover takes long, a program gets %q after %q", got, given)
+		}
+	}
+	entered := make(chan error, 1)
+	tx, err := b.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, err := tx.Exec(t.Context(), "SELECT "+enter); entered <- err }()
+	waitsFor(t, mover, b)
+	mover.must(t, "UPDATE firn.shard SET state = 'open' WHERE shard = 1; COMMIT")
+	if err := <-entered; err != nil {
+		t.Error(err)
+	}
+	if got := mover.says(t, "", held); got != "t" {
+		t.Errorf("a program that has entered keeps the lock: %s", got)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	mover.must(t, "UPDATE firn.shard SET state = 'moved' WHERE shard = 1")
 }

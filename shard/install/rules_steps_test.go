@@ -98,6 +98,8 @@ var stepRules = []rule{
 	{"lock what is on a copy", "b", follows + onCopy, "firn.lock_tables({1})", "ID008"},
 	{"autovacuum waits", "a", "SELECT firn.hold_off_autovacuum(1)", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareUpdateExclusiveLock' AND relation IN (SELECT relation FROM firn.relations('insta1'))", "4"},
 	{"who waits for autovacuum waits longer than it may", "a", "SET LOCAL lock_timeout = 30; SELECT firn.hold_off_autovacuum(1)", "SELECT setting::integer > 2 * (SELECT setting::integer FROM pg_settings WHERE name = 'deadlock_timeout') FROM pg_settings WHERE name = 'lock_timeout'", "t"},
+	{"programs wait where a copy is locked", "b", follows + "SELECT firn.lock_tables({1})", "SELECT string_agg(mode, ' ') FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND classid = x'6669726f'::integer AND objid = 1", "ExclusiveLock"},
+	{"what is written to a copy that is locked will be sent back", "b", follows + "SELECT firn.lock_tables({1})", "cardinality(firn.published('insta1', 'firn_back_{b1}'))", "4"},
 	{"writers wait", "a", "SELECT firn.lock_tables({1})", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareRowExclusiveLock' AND relation IN (SELECT relation FROM firn.relations('insta1'))", "4"},
 	{"who draws from a sequence waits", "a", "SELECT firn.lock_tables({1})", "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'ShareRowExclusiveLock' AND relation = 'insta1.users_number_seq'::regclass", "1"},
 

@@ -179,6 +179,7 @@ func TestRules(t *testing.T) {
 	t.Run("in turn", func(t *testing.T) { inTurn(t, at["a"]) })
 	t.Run("one by one", func(t *testing.T) { oneByOne(t, at) })
 	t.Run("a claim waits", func(t *testing.T) { claimed(t, at["b"]) })
+	t.Run("programs wait for an opening", func(t *testing.T) { awaited(t, at["b"]) })
 }
 
 // durably: what a step says of a shard is on disk when it is acknowledged.

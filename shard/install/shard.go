@@ -48,7 +48,7 @@ func WriteSQL(w io.Writer, l firn.Layout, s Definition) error {
 // [WriteShard].
 func WriteGrants(w io.Writer, roles ...string) error {
 	for _, role := range roles {
-		if _, err := fmt.Fprintf(w, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance(regclass, bigint), firn.states, firn.is_here, firn.cure, firn.check_here, firn.enter,\n\tfirn.now_state, firn.pack, firn.decode, firn.first_id, firn.last_id TO %s;\n", grantee(role)); err != nil {
+		if _, err := fmt.Fprintf(w, "GRANT EXECUTE ON FUNCTION firn.id, firn.advance(regclass, bigint), firn.states, firn.is_here, firn.cure, firn.check_here, firn.await_opening, firn.enter,\n\tfirn.now_state, firn.pack, firn.decode, firn.first_id, firn.last_id TO %s;\n", grantee(role)); err != nil {
 			return err
 		}
 	}

@@ -104,6 +104,10 @@ func (c *counting) mark(ctx context.Context, look string) error {
 // What is found wrong is kept until all is done.
 func (m *Mover) count(ctx context.Context, c *counting, moved Moved) error {
 	m.say(Progress{Phase: Counting})
+	// What is counted was fixed by begin. The programs that waited for the shard come first.
+	if err := pause(ctx, countPause); err != nil {
+		return err
+	}
 	type result struct {
 		rows map[string]int64
 		err  error

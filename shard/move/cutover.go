@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	lockTime  = 30 * time.Millisecond // how long writers, or who else locks, are kept waiting by others that have a lock
-	leastTime = 5 * time.Millisecond  // and for what can as well be left
-	cutTime   = 2 * time.Second       // how long what follows may take, when nobody else can be in the way
-	markPause = 2 * time.Millisecond  // between two looks for the mark
-	firstWait = 50 * time.Millisecond // after a try that failed; then longer and longer,
-	lastWait  = time.Second           // up to that
-	takeTime  = time.Minute           // how long a shard that was let go is worked on by who was told to stop
-	idleTime  = 5 * time.Second       // how long a mover that says nothing holds what it has locked: longer than cutTime
+	lockTime   = 30 * time.Millisecond  // how long writers, or who else locks, are kept waiting by others that have a lock
+	leastTime  = 5 * time.Millisecond   // and for what can as well be left
+	cutTime    = 2 * time.Second        // how long what follows may take, when nobody else can be in the way
+	markPause  = 2 * time.Millisecond   // between two looks for the mark
+	countPause = 300 * time.Millisecond // for which a shard that has just moved has the servers for itself
+	firstWait  = 50 * time.Millisecond  // after a try that failed; then longer and longer,
+	lastWait   = time.Second            // up to that
+	takeTime   = time.Minute            // how long a shard that was let go is worked on by who was told to stop
+	idleTime   = 5 * time.Second        // how long a mover that says nothing holds what it has locked: longer than cutTime
 )
 
 // cut moves a shard over: the source lets it go, and the target takes it. It is tried

@@ -34,7 +34,8 @@
 //	recordOwner       a     recordOwner       record_owner                        a knows that b has it, if a was restored      -
 //
 // The step cut first compares all rows of both servers. Then it locks the copy on b (lock_tables, and
-// take, which does nothing yet), and in one transaction on a it locks the tables, fences them, ends
+// take, which does nothing yet). Programs that come to b from then on wait in firn.enter until that transaction
+// ends. In one transaction on a it locks the tables, fences them, ends
 // the generators and writes into firn_mark that b gets the shard (lock_tables, let_go). That commit
 // is the instant from which a does not have the shard. The mark comes to b behind all rows. When
 // it is there, take opens the shard on b, in one transaction too. Between the two commits no server
