@@ -60,7 +60,7 @@ func upgrade(t *testing.T, a, b string) {
 	var w *photos
 	lines := upgradePage(t)
 	for _, line := range lines {
-		line = strings.NewReplacer("postgres://firn@db2/app", b, "0-1999", "0-7 --yes").Replace(line)
+		line = strings.NewReplacer("postgres://firn@db2/app", b, "0-499", "0-7 --yes").Replace(line)
 		args := strings.Fields(strings.TrimPrefix(line, "firn "))
 		t.Logf("%s\n%s", line, succeed(t, append(args, flags...)...))
 		if args[1] == "add-server" {

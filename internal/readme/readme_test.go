@@ -27,13 +27,15 @@ const (
 	draws  = 20_000
 )
 
+var someDraws = fmt.Sprintf("for range %d", draws)
+
 var (
 	programs = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 	drawing  = regexp.MustCompile(`(?ms)^\tid, err := ids\.Next\(ctx\).*?^\tfmt\.Println\(id\)$`)
 )
 
 // built are the README's programs and the command, made once.
-var built = sync.OnceValues(func() (b struct{ command, oneHost, manyHosts string }, err error) {
+var built = sync.OnceValues(func() (b struct{ command, oneHost, manyHosts, endless string }, err error) {
 	dir, err := os.MkdirTemp("", "readme-")
 	if err != nil {
 		return b, err
@@ -50,21 +52,24 @@ var built = sync.OnceValues(func() (b struct{ command, oneHost, manyHosts string
 	if out, err := exec.Command("go", "build", "-o", b.command, module+"/cmd/firn").CombinedOutput(); err != nil {
 		return b, fmt.Errorf("%w\n%s", err, out)
 	}
-	if b.oneHost, err = build(dir, "onehost", found[0][1]); err != nil {
+	if b.oneHost, err = build(dir, "onehost", found[0][1], someDraws); err != nil {
 		return b, err
 	}
-	b.manyHosts, err = build(dir, "manyhosts", found[1][1])
+	if b.manyHosts, err = build(dir, "manyhosts", found[1][1], someDraws); err != nil {
+		return b, err
+	}
+	b.endless, err = build(dir, "endless", found[1][1], "for ctx.Err() == nil")
 	return b, err
 })
 
-// build compiles a program as a user's module does. It draws in a loop, and nothing else is
+// build compiles a program as a user's module does. It draws in that loop, and nothing else is
 // changed.
-func build(dir, name, text string) (string, error) {
+func build(dir, name, text, loop string) (string, error) {
 	if !drawing.MatchString(text) {
 		return "", fmt.Errorf("the program %s does not draw an id and print it:\n%s", name, text)
 	}
 	text = drawing.ReplaceAllStringFunc(text, func(body string) string {
-		return fmt.Sprintf("\tfor range %d {\n%s\n\t}", draws, body)
+		return fmt.Sprintf("\t%s {\n%s\n\t}", loop, body)
 	})
 	here, err := filepath.Abs(root)
 	if err != nil {
@@ -101,9 +106,9 @@ func build(dir, name, text string) (string, error) {
 // A reader has a home, and runs what the README shows.
 type reader struct {
 	*testing.T
-	command, oneHost, manyHosts string
-	home                        string
-	env                         []string
+	command, oneHost, manyHosts, endless string
+	home                                 string
+	env                                  []string
 }
 
 func newReader(t *testing.T) *reader {
@@ -115,7 +120,7 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{T: t, command: b.command, oneHost: b.oneHost, manyHosts: b.manyHosts, home: t.TempDir()}
+	r := &reader{T: t, command: b.command, oneHost: b.oneHost, manyHosts: b.manyHosts, endless: b.endless, home: t.TempDir()}
 	// The tests may run in a container, where there is no default store. What is tested
 	// here is a host.
 	for _, v := range os.Environ() {

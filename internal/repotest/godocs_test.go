@@ -56,10 +56,11 @@ var (
 func TestGoOfPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	guides, err2 := filepath.Glob("../../docs/guides/*.md")
-	if err != nil || err2 != nil || len(pages) == 0 || len(guides) == 0 {
-		t.Fatal(pages, err, guides, err2)
+	reference, err3 := filepath.Glob("../../docs/reference/*.md")
+	if err != nil || err2 != nil || err3 != nil || len(pages) == 0 || len(guides) == 0 || len(reference) == 0 {
+		t.Fatal(pages, err, guides, err2, reference, err3)
 	}
-	pages = append(pages, guides...)
+	pages = append(append(pages, guides...), reference...)
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = map[string]string{}
 	args := []string{"build", "-gcflags=-e", "-overlay", filepath.Join(t.TempDir(), "overlay.json")}
@@ -87,9 +88,12 @@ func TestGoOfPages(t *testing.T) {
 		if len(blocks) > 0 && !known {
 			t.Fatalf("%s has Go code, and goPages does not say what it stands in", name)
 		}
-		found[name] = found[name] || len(blocks) > 0
+		if len(blocks) == 0 {
+			continue
+		}
+		found[name] = true
 		for i, program := range page.programs(blocks) {
-			dir := fmt.Sprintf("pages/%s%d", strings.TrimSuffix(name, ".md"), i)
+			dir := fmt.Sprintf("pages/%s%s%d", filepath.Base(filepath.Dir(path)), strings.TrimSuffix(name, ".md"), i)
 			put(dir, program)
 			args = append(args, "./"+dir)
 		}
