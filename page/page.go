@@ -35,6 +35,12 @@ type Options struct {
 	// group of the agent.
 	Mode fs.FileMode
 
+	// Lanes is how many pages an agent serves at one path, each with a worker and a lease of its own, for a host that
+	// needs more ids than one worker can make. Call Serve once for each of them, with Lane 0 to Lanes-1. The page of
+	// lane 0 is at the path, and that of lane n at the path with .n after it. Each client takes one lane and keeps to
+	// it. At most 64. Zero means one.
+	Lanes, Lane int
+
 	// Logger receives what an operator has to know. Nil means slog.Default().
 	Logger *slog.Logger
 }

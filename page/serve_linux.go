@@ -41,8 +41,14 @@ func Serve(ctx context.Context, l *lease.Lease, path string, opts *Options) erro
 	if err != nil {
 		return err
 	}
-	a := &agent{path: path, mode: 0o660, log: slog.Default(), failed: make(chan error, 1)}
+	a := &agent{path: path, mode: 0o660, lanes: 1, log: slog.Default(), failed: make(chan error, 1)}
 	if opts != nil {
+		lanes := cmp.Or(opts.Lanes, 1)
+		if lanes < 1 || lanes > pagefile.MaxLanes || opts.Lane < 0 || opts.Lane >= lanes {
+			return fmt.Errorf("page: lane %d of %d: an agent has 1 to %d lanes, and the first is lane 0", opts.Lane, lanes, pagefile.MaxLanes)
+		}
+		a.lanes, a.lane = uint8(lanes), uint8(opts.Lane)
+		a.path = pagefile.LanePath(path, a.lane)
 		a.mode = cmp.Or(opts.Mode.Perm(), a.mode)
 		a.log = cmp.Or(opts.Logger, a.log)
 	}
@@ -80,6 +86,8 @@ func Serve(ctx context.Context, l *lease.Lease, path string, opts *Options) erro
 type agent struct {
 	path   string
 	mode   fs.FileMode
+	lanes  uint8
+	lane   uint8
 	log    *slog.Logger
 	failed chan error // why there is no page; receives once
 
@@ -210,7 +218,7 @@ func (a *agent) fill(f *os.File, t pagefile.Term) (*served, error) {
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, pagefile.Size); err != nil {
 		return nil, &os.PathError{Op: "allocate blocks of", Path: a.path, Err: err}
 	}
-	h := &pagefile.Header{Term: t.Number, PoolID: t.PoolID, Pool: t.Pool, PID: uint64(os.Getpid())}
+	h := &pagefile.Header{Term: t.Number, PoolID: t.PoolID, Pool: t.Pool, PID: uint64(os.Getpid()), Lanes: a.lanes, Lane: a.lane}
 	if h.Place, err = placeOf(f); err != nil {
 		return nil, unusable(a.path, err.Error())
 	}
