@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,8 +42,26 @@ type Options struct {
 	// it. At most 64. Zero means one.
 	Lanes, Lane int
 
+	// Made is called when a page has got its name, in each term of the lease. It must not block. Nil means that
+	// it is not called.
+	Made func(worker int64, term uint64)
+
+	// Stats, if not nil, counts what Serve does.
+	Stats *Stats
+
 	// Logger receives what an operator has to know. Nil means slog.Default().
 	Logger *slog.Logger
+}
+
+// Stats counts what one Serve or several do. They may be read at any time.
+type Stats struct {
+	Pages    atomic.Int64 // pages made
+	Renewals atomic.Int64 // how many times the store confirmed that ids continue
+
+	// Taken is how many ids clients have taken. Clients do not count, so Serve reads it from the page every 10 ms.
+	// It is exact where fewer ids are taken in 10 ms than a tick has, such as 4,096, and less than
+	// the number of ids where more are.
+	Taken atomic.Int64
 }
 
 // OpenOptions are the options of [Open]. Nil, or a zero field, means the default.
@@ -91,3 +110,17 @@ func (e *UnusableError) Error() string { return fmt.Sprintf("page: page %s: %s",
 
 // Retryable is false; see firn.Retryable.
 func (*UnusableError) Retryable() bool { return false }
+
+// A RestartError says that Serve has closed its page, and that nothing is wrong with the path: a page of another lease may
+// be served there at once.
+type RestartError struct {
+	Path string
+	Why  string // for example: it was removed
+}
+
+func (e *RestartError) Error() string {
+	return fmt.Sprintf("page: page %s: %s; open another lease and serve that", e.Path, e.Why)
+}
+
+// Retryable is true; see firn.Retryable.
+func (*RestartError) Retryable() bool { return true }
