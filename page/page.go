@@ -119,8 +119,11 @@ type RestartError struct {
 }
 
 func (e *RestartError) Error() string {
-	return fmt.Sprintf("page: page %s: %s; open another lease and serve that", e.Path, e.Why)
+	return e.Reason() + "; open another lease and serve that"
 }
+
+// Reason is Error without what to do next.
+func (e *RestartError) Reason() string { return fmt.Sprintf("page: page %s: %s", e.Path, e.Why) }
 
 // Retryable is true; see firn.Retryable.
 func (*RestartError) Retryable() bool { return true }

@@ -97,6 +97,7 @@ static void firn_close(firn *f);
 
 #define FIRN_CLOSED_ UINT64_MAX
 #define FIRN_SIZE_ 4096
+#define FIRN_FAR_ 1000000000ULL  /* a number that is further ahead of the clock was taken by no client */
 #define FIRN_GLANCE_ 100000000LL /* between two looks at the path, at least */
 #define FIRN_NAP_ 20000000LL     /* a wait goes no longer without a look at the page */
 #define FIRN_PAUSE_ 10000000LL   /* between two tries, where there is no page */
@@ -206,7 +207,7 @@ static inline int64_t firn_id_(firn_page_ *p, uint64_t number) {
 /* Makes every call that takes a number from now on drop it, and returns the last number of a tick above which no call of
  * this process has issued one. The mark comes first: a call that does not see it has written the number before. */
 static inline uint64_t firn_leave_(firn_page_ *p) {
-	uint64_t word, above;
+	uint64_t word, above, most;
 	FIRN_STORE_(&p->left, (uint64_t)1);
 	word = FIRN_LOAD_(firn_number_(p));
 	if (word == FIRN_CLOSED_) {
@@ -214,6 +215,11 @@ static inline uint64_t firn_leave_(firn_page_ *p) {
 		if (word == 0) /* the agent has not written it, or never will: nothing is further ahead of the clock */
 			word = (firn_now_(p) + p->ahead) / p->tick << p->seq_bits;
 	}
+	/* A word that ran away was written by another program: no call has issued that number, and to wait for it could take
+	 * years. */
+	most = (firn_now_(p) + p->ahead + FIRN_FAR_) / p->tick << p->seq_bits;
+	if (word > most)
+		word = most;
 	above = (((word >> p->seq_bits) + 1) << p->seq_bits) - 1;
 	return above > p->above ? above : p->above; /* this page may be behind one before it */
 }

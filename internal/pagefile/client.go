@@ -144,5 +144,7 @@ func (c *Client) Leave() (above uint64) {
 			word = uint64(max(c.Now(), 0)+c.Ahead) / uint64(c.Tick) << c.SeqBits
 		}
 	}
+	// A word that ran away was written by another program: no call has issued that number, and to wait for it could take years.
+	word = min(word, uint64(max(c.Now(), 0)+c.Ahead+tooFar)/uint64(c.Tick)<<c.SeqBits)
 	return max(c.Last(c.TickOf(word)), c.Above) // this page may be behind one before it
 }

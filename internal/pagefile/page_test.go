@@ -3,6 +3,7 @@ package pagefile
 import (
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,6 +181,25 @@ func TestAlike(t *testing.T) {
 		change(&n)
 		if h.Alike(&n) == "" {
 			t.Errorf("a client changes to a page of another %s", name)
+		}
+	}
+}
+
+// A client that leaves a page takes nothing below what it has issued from it. A word that ran away does not count: nobody could
+// wait for it.
+func TestLeave(t *testing.T) {
+	h := header(t, "firn", 77)
+	now := 1500 * h.Tick
+	for word, want := range map[uint64]firn.Tick{1500 << h.SeqBits: 1500, 2400 << h.SeqBits: 2400, 9000 << h.SeqBits: 2510, 1 << 62: 2510} {
+		for _, closed := range []bool{false, true} {
+			m := plain{Number: word}
+			if closed {
+				m = plain{Number: Closed, ClosedAt: word}
+			}
+			c := &Client{Header: h, Memory: m, Left: new(atomic.Bool), Clock: func() int64 { return now }}
+			if got := c.Leave(); got != h.Last(want) || !c.Left.Load() {
+				t.Errorf("word %d, closed %t: above tick %d, want %d", word, closed, h.TickOf(got), want)
+			}
 		}
 	}
 }
