@@ -162,12 +162,25 @@ func (a *agent) claim() error {
 func (a *agent) lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK {
-		return &UnusableError{a.path, "another agent serves it: use another path, or end that agent first"}
+		return &UnusableError{a.path, "another agent serves it" + whose(f) + ": use another path, or end that agent first"}
 	}
 	if err != nil {
 		return &os.PathError{Op: "lock", Path: a.path, Err: err}
 	}
 	return nil
+}
+
+// whose is the process of a page, in words, if the page says so. In a container it may be that of another one.
+func whose(f *os.File) string {
+	b := make([]byte, pagefile.HeaderSize)
+	if _, err := f.ReadAt(b, 0); err != nil {
+		return ""
+	}
+	h, err := pagefile.Decode(b)
+	if err != nil || h.PID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (process %d)", h.PID)
 }
 
 // replaceable refuses a file that is no page of any format: it is somebody's.

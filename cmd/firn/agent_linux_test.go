@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -232,7 +233,7 @@ func TestAgentRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := filepath.Join(dir, "held")
-	agent(t, store, held)
+	first := agent(t, store, held)
 	for _, c := range []struct {
 		args string
 		code int
@@ -245,7 +246,7 @@ func TestAgentRefuses(t *testing.T) {
 		{dir + "/none/page", 1, "there is no directory " + dir + "/none: mkdir -p " + dir + "/none\n"},
 		{dir + "/file", 1, "it is another file: use another path, or remove it\n"},
 		{dir + "/file/page", 1, "is not a directory"},
-		{held, 1, "page " + held + ": another agent serves it: use another path, or end that agent first\n"},
+		{held, 1, fmt.Sprintf("page %s: another agent serves it (process %d): use another path, or end that agent first\n", held, first.Process.Pid)},
 		{"/proc/page", 1, "its file system is type 0x9fa0: use a path on tmpfs, ext4 or xfs"},
 		{dir + "/a --mode 440", 2, "--mode \"440\" is not the mode of a page"},
 		{dir + "/a --mode rw", 2, "is not the mode of a page"},

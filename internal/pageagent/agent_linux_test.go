@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,20 @@ func TestWeb(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	doc, err := os.ReadFile("../../docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`(?m)^firn_[a-z_]+`).FindAllString(text, -1) {
+		if !strings.Contains(string(doc), "`"+name+"`") {
+			t.Errorf("docs/reference/metrics.md does not explain %s", name)
+		}
+	}
+	for _, name := range regexp.MustCompile(`\bfirn_pages?_[a-z_]+`).FindAllString(string(doc), -1) {
+		if !strings.Contains(text, "\n"+name) {
+			t.Errorf("docs/reference/metrics.md explains %s, which there is not", name)
 		}
 	}
 	if strings.Contains(text, `firn_page_worker{lane="1"`) {
