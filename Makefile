@@ -59,7 +59,7 @@ PACKAGES_BUT    = $$(go list ./... | grep -vE '/($(1))(/|$$)')
 
 # What make check tests: what needs no servers, or hardly any.
 QUICK := . ./lease ./page ./pool ./sequence ./document ./public/... ./plan ./verify ./store ./store/memory ./client \
-  ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/pagefile ./internal/leash ./internal/nearest \
+  ./server ./server/console ./internal/term ./internal/block ./internal/record ./internal/pagefile ./internal/pageagent ./internal/leash ./internal/nearest \
   ./internal/picture ./internal/configfile ./internal/golden ./internal/version ./internal/shortfile ./internal/trouble ./internal/repotest
 
 # Which versions of PostgreSQL make postgres has tests talk to, and between which shards move then.

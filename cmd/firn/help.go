@@ -24,7 +24,7 @@ var helpGroups = []struct {
 	commands []string
 }{
 	{"Ids", []string{"next", "decode", "encode", "backfill", "verify", "plan", "layout", "public"}},
-	{"Run", []string{"serve", "run", "token"}},
+	{"Run", []string{"serve", "run", "agent", "token"}},
 	{"Operate", []string{"pool", "worker", "series", "store", "doctor", "config", "version"}},
 	{"Shards", []string{"shard"}},
 }
@@ -38,7 +38,7 @@ var firstFlags = []string{
 // valueNames are what values are called in help, where that is not the name of the flag.
 var valueNames = map[string]string{
 	"store": "URL", "db": "URL", "config": "FILE", "out": "FILE", "bounds": "FILE", "keys": "FILE|env:NAME", "as": "FORM", "query": "SQL",
-	"http": "ADDRESS", "resp": "ADDRESS", "admin": "ADDRESS", "gone": "SERVER", "to": "SERVER", "from": "SERVER", "drain": "SERVER",
+	"http": "ADDRESS", "resp": "ADDRESS", "admin": "ADDRESS", "listen": "ADDRESS", "mode": "MODE", "gone": "SERVER", "to": "SERVER", "from": "SERVER", "drain": "SERVER",
 	"by": "size|rate", "set": "FIELD=N", "per-table": "TABLE,...", "grant": "ROLE,...", "role": "ROLE,...", "rights": "RIGHT,...", "may-repeat": "POOL",
 	"names": "NAME,...", "above": "ID", "map-file": "FILE", "keys-by": "SCHEME",
 }

@@ -48,6 +48,7 @@ var jsonCalls = []jsonCall{
 	{command: "public keygen"},
 	{command: "run", args: "-- echo {}"},
 	{command: "serve", args: "--resp off --http off", code: 2, silent: true}, // its log is JSON
+	{command: "agent", args: "page", code: 2, silent: true},                  // TestAgent has its line and its log
 	{command: "token create", args: "shop"},
 	{command: "worker ls"},
 	{command: "worker release", args: "0 --yes"},

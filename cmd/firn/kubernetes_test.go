@@ -68,6 +68,7 @@ type manifestSpec struct {
 
 var specFields = map[string][]string{
 	"apps/v1 Deployment":  {"replicas", "selector", "strategy", "template"},
+	"apps/v1 DaemonSet":   {"selector", "updateStrategy", "template"},
 	"apps/v1 StatefulSet": {"replicas", "selector", "serviceName", "podManagementPolicy", "updateStrategy", "template"},
 	"v1 Service":          {"clusterIP", "selector", "ports"},
 	"v1 Secret":           nil,
@@ -80,21 +81,37 @@ type podTemplate struct {
 	Spec struct {
 		TerminationGracePeriodSeconds int64 `yaml:"terminationGracePeriodSeconds"`
 		SecurityContext               struct {
-			RunAsNonRoot   bool  `yaml:"runAsNonRoot"`
-			RunAsUser      int64 `yaml:"runAsUser"`
-			SeccompProfile struct {
+			RunAsNonRoot bool  `yaml:"runAsNonRoot"`
+			RunAsUser    int64 `yaml:"runAsUser"`
+			RunAsGroup   int64 `yaml:"runAsGroup"`
+			FSGroup      int64 `yaml:"fsGroup"`
+
+			SupplementalGroups []int64 `yaml:"supplementalGroups"`
+			SeccompProfile     struct {
 				Type string `yaml:"type"`
 			} `yaml:"seccompProfile"`
 		} `yaml:"securityContext"`
-		Containers []container `yaml:"containers"`
-		Volumes    []struct {
-			Name     string    `yaml:"name"`
-			EmptyDir *struct{} `yaml:"emptyDir"`
-		} `yaml:"volumes"`
+		InitContainers []container `yaml:"initContainers"`
+		Containers     []container `yaml:"containers"`
+		Volumes        []volume    `yaml:"volumes"`
 	} `yaml:"spec"`
 }
 
+type volume struct {
+	Name     string `yaml:"name"`
+	EmptyDir *struct {
+		Medium    string `yaml:"medium"`
+		SizeLimit string `yaml:"sizeLimit"`
+	} `yaml:"emptyDir"`
+	HostPath *struct {
+		Path string `yaml:"path"`
+		Type string `yaml:"type"`
+	} `yaml:"hostPath"`
+}
+
 type container struct {
+	RestartPolicy string `yaml:"restartPolicy"`
+
 	Name    string   `yaml:"name"`
 	Image   string   `yaml:"image"`
 	Command []string `yaml:"command"`
@@ -245,34 +262,80 @@ func (m *manifest) checkPods(t *testing.T, secrets map[string]bool, pools map[st
 	if len(selector.MatchLabels) == 0 || !maps.Equal(selector.MatchLabels, pod.Metadata.Labels) {
 		t.Errorf("the selector %v is not the pods' labels %v", selector.MatchLabels, pod.Metadata.Labels)
 	}
-	if !pod.Spec.SecurityContext.RunAsNonRoot || pod.Spec.SecurityContext.RunAsUser == 0 || pod.Spec.SecurityContext.SeccompProfile.Type != "RuntimeDefault" {
+	if s := pod.Spec.SecurityContext; m.Kind == "DaemonSet" && s.RunAsGroup == 0 || m.Kind != "DaemonSet" && (!s.RunAsNonRoot || s.RunAsUser == 0) || pod.Spec.SecurityContext.SeccompProfile.Type != "RuntimeDefault" {
 		t.Errorf("%+v", pod.Spec.SecurityContext)
 	}
 	if pod.Spec.TerminationGracePeriodSeconds < 10 {
 		t.Errorf("%d s to end and to give the worker back", pod.Spec.TerminationGracePeriodSeconds)
 	}
-	if len(pod.Spec.Containers) != 1 {
+	if len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) > 1 {
 		t.Fatalf("%d containers", len(pod.Spec.Containers))
 	}
-	c := pod.Spec.Containers[0]
-	c.check(t, secrets)
-	for _, mount := range c.VolumeMounts {
-		if i := slices.IndexFunc(pod.Spec.Volumes, func(v struct {
-			Name     string    `yaml:"name"`
-			EmptyDir *struct{} `yaml:"emptyDir"`
-		},
-		) bool {
-			return v.Name == mount.Name && v.EmptyDir != nil
-		}); i < 0 || !strings.HasPrefix(mount.MountPath, "/") {
-			t.Errorf("volume %s at %s", mount.Name, mount.MountPath)
+	all := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	paged := slices.ContainsFunc(pod.Spec.Volumes, func(v volume) bool { return v.Name == "page" })
+	for i, c := range all {
+		if sidecar := i < len(pod.Spec.InitContainers); sidecar != (c.RestartPolicy == "Always") {
+			t.Errorf("%s: restartPolicy %q", c.Name, c.RestartPolicy)
 		}
-	}
-	if len(c.Command) > 0 {
-		m.checkHold(t, c, pools)
+		c.check(t, secrets, paged && len(c.Command) == 0)
+		for _, mount := range c.VolumeMounts {
+			if i := slices.IndexFunc(pod.Spec.Volumes, func(v volume) bool { return v.Name == mount.Name && (v.EmptyDir != nil || v.HostPath != nil) }); i < 0 || !strings.HasPrefix(mount.MountPath, "/") {
+				t.Errorf("volume %s at %s", mount.Name, mount.MountPath)
+			}
+		}
+		if paged {
+			m.checkPage(t, c, pools)
+		} else if len(c.Command) > 0 {
+			m.checkHold(t, c, pools)
+		}
 	}
 }
 
-func (c *container) check(t *testing.T, secrets map[string]bool) {
+// checkPage checks a container of a pod with a page: firn agent, or a program that is told the path.
+func (m *manifest) checkPage(t *testing.T, c container, pools map[string]config.LeaseOptions) {
+	if len(c.VolumeMounts) != 1 || c.VolumeMounts[0].Name != "page" || c.VolumeMounts[0].MountPath != "/run/firn" {
+		t.Errorf("%s: %+v", c.Name, c.VolumeMounts)
+	}
+	spec := &m.Spec.Template.Spec
+	for _, v := range spec.Volumes {
+		switch {
+		case v.EmptyDir != nil && (v.EmptyDir.Medium != "Memory" || !quantity.MatchString(v.EmptyDir.SizeLimit)), v.HostPath != nil && *v.HostPath != struct {
+			Path string `yaml:"path"`
+			Type string `yaml:"type"`
+		}{"/run/firn", "DirectoryOrCreate"}:
+			t.Errorf("%+v", v)
+		case v.EmptyDir != nil && spec.SecurityContext.FSGroup == 0:
+			t.Error("agent and program have no group in common")
+		}
+	}
+	if len(c.Command) == 0 {
+		if !slices.Contains(c.Args, "/run/firn/page") {
+			t.Errorf("%s is not told where the page is: %q", c.Name, c.Args)
+		}
+		return
+	}
+	cmd, args, err := newRoot().Find(append(slices.Clone(c.Command[1:]), c.Args...))
+	if err != nil || c.Command[0] != "firn" || cmd.CommandPath() != "firn agent" {
+		t.Fatalf("%v: %v", c.Command, err)
+	}
+	if err := cmd.ParseFlags(args); err != nil || !slices.Equal(cmd.Flags().Args(), []string{"/run/firn/page"}) {
+		t.Fatal(c.Args, err)
+	}
+	if at, err := config.ParseAddress(cmd.Flags().Lookup("listen").Value.String()); err != nil || !at.Beyond() || !strings.HasSuffix(at.At, ":"+strconv.FormatInt(c.Ports[0].ContainerPort, 10)) {
+		t.Errorf("the kubelet cannot ask %s, %v", at, err)
+	}
+	created, ok := pools[cmd.Flags().Lookup("pool").Value.String()]
+	if !ok {
+		t.Fatalf("no comment creates the pool of %q", c.Args)
+	}
+	if m.Spec.Replicas != nil {
+		if need := 2 * (*m.Spec.Replicas + m.Spec.Strategy.RollingUpdate.MaxSurge); created.Workers.Count() < need {
+			t.Errorf("workers %s; %d are needed", created.Workers, need)
+		}
+	}
+}
+
+func (c *container) check(t *testing.T, secrets map[string]bool, client bool) {
 	if !dnsLabel.MatchString(c.Name) || !image.MatchString(c.Image) {
 		t.Errorf("name %q, image %q", c.Name, c.Image)
 	}
@@ -304,8 +367,8 @@ func (c *container) check(t *testing.T, secrets map[string]bool) {
 			t.Errorf("%s: there is no secret %s/%s", e.Name, ref.Name, ref.Key)
 		}
 	}
-	if !store {
-		t.Error("FIRN_STORE is not set")
+	if store == client {
+		t.Errorf("%s: FIRN_STORE is set: %t", c.Name, store)
 	}
 }
 

@@ -95,7 +95,7 @@ func literally(from, to string) replacement {
 
 var (
 	pageURL   = regexp.MustCompile("\\b(postgres|mysql|redis|etcd|zk)://[^\\s'\"`,\\]})]+")
-	sharedDir = regexp.MustCompile(`/var/lib/[a-z]+\b`)
+	sharedDir = regexp.MustCompile(`/var/lib/[a-z]+\b|/run/firn\b`)
 	clients   = map[string]struct{ scheme, port, standard string }{
 		"redis-cli": {"redis", "-p", "6379"}, "mariadb": {"mysql", "-P", "3306"}, "psql": {"postgres", "-p", "5432"},
 	}
@@ -167,19 +167,25 @@ func (a *addresses) host(scheme, name, addr string) {
 	}
 }
 
-// listening gives firn serve ports of its own instead of the standard ones.
+// listening gives firn serve and firn agent ports of their own instead of the standard ones.
 func (a *addresses) listening(t *testing.T, text string) {
-	if !strings.Contains(text, "firn serve") {
-		return
+	ports := map[string]string{}
+	if strings.Contains(text, "firn serve") {
+		ports["RESP"], ports["HTTP"] = "6380", "6381"
 	}
-	for name, port := range map[string]string{"RESP": "6380", "HTTP": "6381"} {
+	if strings.Contains(text, "--listen 127.0.0.1:6382") {
+		ports["AGENT"] = "6382"
+	}
+	for name, port := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.Close()
 		_, free, _ := net.SplitHostPort(l.Addr().String())
-		a.env = append(a.env, variable.Prefix+name+"=127.0.0.1:"+free)
+		if name != "AGENT" { // it has no variable
+			a.env = append(a.env, variable.Prefix+name+"=127.0.0.1:"+free)
+		}
 		a.in = append(a.in, replacement{regexp.MustCompile(`\b` + port + `\b`), free})
 		a.out = append(a.out, replacement{regexp.MustCompile(`\b` + free + `\b`), port})
 	}
@@ -193,7 +199,7 @@ func (a *addresses) directories(t *testing.T, text, home string) {
 		}
 	}
 	a.in = append(a.in, replacement{sharedDir, strings.ReplaceAll(home, "$", "$$") + "$0"})
-	a.out = append(a.out, literally(home+"/var/lib", "/var/lib"), literally(home+"/", ""))
+	a.out = append(a.out, literally(home+"/var/lib", "/var/lib"), literally(home+"/run", "/run"), literally(home+"/", ""))
 }
 
 // day has the page's date mean today's, and the one after it tomorrow's. It returns

@@ -40,7 +40,7 @@ func TestHintOffersAsManyWorkersAsWereAsked(t *testing.T) {
 	}
 }
 
-// The pools of the three manifests can be created in one store, in any order.
+// The pools of the manifests can be created in one store, in any order.
 func TestKubernetesPoolsShareAStore(t *testing.T) {
 	files, err := filepath.Glob("../../examples/kubernetes/*.yaml")
 	if err != nil {
@@ -57,7 +57,7 @@ func TestKubernetesPoolsShareAStore(t *testing.T) {
 			commands = append(commands, m[1]+" --new")
 		}
 	}
-	if len(commands) != 3 {
+	if len(commands) != 5 {
 		t.Fatalf("%d commands: %q", len(commands), commands)
 	}
 	for first := range commands {

@@ -44,7 +44,7 @@ docs/reference/exit-codes.md.`,
 	root.PersistentFlags().Bool("json", false, "print JSON, one object a line, also of errors")
 	root.PersistentFlags().String("config", "", "the config (./firn.yaml, ~/.config/firn/firn.yaml or /etc/firn/firn.yaml)")
 	root.AddCommand(newNext(), newDecode(), newEncode(), newBackfill(), newVerify(), newPlan(), newLayout(), newPublic())
-	root.AddCommand(newRun(), newServe(), newToken())
+	root.AddCommand(newRun(), newAgent(), newServe(), newToken())
 	root.AddCommand(newPool(), newWorker(), newSeries(), newStore(), newDoctor(), newConfig(), newVersion())
 	root.AddCommand(newShards())
 	root.AddCommand(newCompletion())

@@ -17,7 +17,7 @@ import (
 // The commands that lease a worker or say what a lease would be; and the first of
 // them without run, whose program has a generator of its own.
 var (
-	leaseCommands = append(drawCommands, "run")
+	leaseCommands = append(drawCommands, "run", "agent")
 	drawCommands  = []string{"next", "doctor", "config show"}
 )
 
@@ -29,12 +29,12 @@ var createCommands = []string{"pool create", "pool ensure"}
 var readBy = map[string][]string{
 	"pool":       slices.Concat(leaseCommands, createCommands, []string{"serve", "pool show", "pool set", "worker release", "backfill"}),
 	"layout":     slices.Concat(leaseCommands, createCommands, []string{"decode", "encode", "backfill", "verify"}),
-	"lanes":      drawCommands,
+	"lanes":      append(drawCommands, "agent"),
 	"renew":      leaseCommands,
 	"ttl":        leaseCommands,
 	"outage":     slices.Concat(leaseCommands, createCommands, []string{"store recover"}),
-	"max-ahead":  drawCommands,
-	"wait":       leaseCommands,
+	"max-ahead":  append(drawCommands, "agent"),
+	"wait":       append(drawCommands, "run"),
 	"grant-file": drawCommands,
 	"keys":       {"next", "decode", "public encode"},
 	"resp":       {"serve", "config show"},
@@ -180,7 +180,7 @@ func warnOfVariables(cmd *cobra.Command) {
 
 // ownWarnings are the commands that say themselves what variables firn does not
 // read: in a log, as a finding, or once for two processes.
-var ownWarnings = []string{"firn serve", "firn doctor", "firn run"}
+var ownWarnings = []string{"firn serve", "firn doctor", "firn run", "firn agent"}
 
 // prepare is what happens before a command runs.
 func prepare(cmd *cobra.Command, _ []string) error {
@@ -222,7 +222,7 @@ func noFlagAsValue(cmd *cobra.Command) (err error) {
 }
 
 // ownSignals are the commands that handle signals themselves.
-var ownSignals = []string{"firn serve", "firn run"}
+var ownSignals = []string{"firn serve", "firn run", "firn agent"}
 
 // variablesHelp lists the variables, for the help of firn.
 func variablesHelp() string {

@@ -3,6 +3,7 @@ package pagefile
 import (
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func TestHeader(t *testing.T) {
 		at   int
 		to   byte
 		says string
-	}{{0, 'x', "not a page"}, {atFormat, 9, "format 9"}, {atSize, 1, "damaged"}, {atSeqBits, 63, "damaged"}, {atEven + 7, 1, "damaged"}, {atTick + 7, 255, "damaged"}} {
+	}{{0, 'x', "not a page"}, {atFormat, 9, "format 9"}, {atSize, 1, "damaged"}, {atSeqBits, 63, "damaged"}, {atEven + 7, 1, "damaged"}, {atTick + 7, 255, "damaged"}, {atLanes, 65, "damaged"}, {atLane, 1, "damaged"}} {
 		bad := append([]byte(nil), b...)
 		bad[c.at] = c.to
 		if _, err := Decode(bad); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -130,6 +131,23 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// Each draw takes the next lane; a client of another page than that of lane 0 stays there.
+func TestDraw(t *testing.T) {
+	h := header(t, "firn", 77)
+	c := &Client{Header: h, Memory: plain{}}
+	for _, lanes := range []uint8{0, 1, 3} {
+		h.Lanes = lanes
+		for i := range uint8(7) {
+			if got, want := c.Draw(), i%max(lanes, 1); got != want {
+				t.Errorf("draw %d of %d lanes: lane %d, want %d", i, lanes, got, want)
+			}
+		}
+	}
+	if h.Lane = 2; c.Draw() != 2 || c.Memory.Load(Draws) != 7 {
+		t.Error("a client draws in the page of lane 2")
+	}
+}
+
 func TestDiffers(t *testing.T) {
 	p := Place{Boot: [16]byte{1}, TimeNamespace: 2, Device: 3, Inode: 4, Born: 5}
 	if got := p.Differs(p); got != "" {
@@ -163,6 +181,25 @@ func TestAlike(t *testing.T) {
 		change(&n)
 		if h.Alike(&n) == "" {
 			t.Errorf("a client changes to a page of another %s", name)
+		}
+	}
+}
+
+// A client that leaves a page takes nothing below what it has issued from it. A word that ran away does not count: nobody could
+// wait for it.
+func TestLeave(t *testing.T) {
+	h := header(t, "firn", 77)
+	now := 1500 * h.Tick
+	for word, want := range map[uint64]firn.Tick{1500 << h.SeqBits: 1500, 2400 << h.SeqBits: 2400, 9000 << h.SeqBits: 2510, 1 << 62: 2510} {
+		for _, closed := range []bool{false, true} {
+			m := plain{Number: word}
+			if closed {
+				m = plain{Number: Closed, ClosedAt: word}
+			}
+			c := &Client{Header: h, Memory: m, Left: new(atomic.Bool), Clock: func() int64 { return now }}
+			if got := c.Leave(); got != h.Last(want) || !c.Left.Load() {
+				t.Errorf("word %d, closed %t: above tick %d, want %d", word, closed, h.TickOf(got), want)
+			}
 		}
 	}
 }

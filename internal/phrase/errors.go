@@ -19,7 +19,7 @@ func WithoutPackage(text string) string {
 	return text[len(packagePrefix.FindString(text)):]
 }
 
-var packagePrefix = regexp.MustCompile(`^(firn|lease|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
+var packagePrefix = regexp.MustCompile(`^(firn|lease|page|pool|sequence|document|server|shard|plan|verify|(store|public)(/[a-z]+)?): `)
 
 // OneLine is the text of an error that joins several, in one line, without the names of packages.
 func OneLine(err error) string {

@@ -39,6 +39,8 @@ var arrows = []rule{
 	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "internal/pagefile", "pool"}},
 	// It puts a mapped file in the place of a lease's generator; lease knows of it only what internal/pagefile declares.
 	{pkg: "page", ours: []string{".", "lease", "store", "internal/pagefile"}, third: []string{"golang.org/x/sys/"}},
+	// What firn agent does: leases and pages, with metrics.
+	{pkg: "internal/pageagent", ours: []string{".", "lease", "page", "store", "internal/pagefile"}, third: []string{"github.com/prometheus/", "github.com/coreos/go-systemd/"}},
 	// Tests only: the clients in other languages.
 	{pkg: "clients/*"},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
@@ -116,7 +118,7 @@ var arrows = []rule{
 	{pkg: "cmd/firn", ours: []string{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
 		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
-		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/countername", "internal/nearest", "internal/phrase",
+		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/pageagent", "internal/countername", "internal/nearest", "internal/phrase",
 		"internal/picture", "internal/remedy", "internal/shortfile", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/version", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},
 	{pkg: "cmd/*", ours: []string{".", "*", "*/*"}, third: []string{""}},

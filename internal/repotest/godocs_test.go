@@ -23,6 +23,7 @@ var goPages = map[string]goPage{
 	"configuration.md": {imports: []string{"config", "config/open"}},
 	"frameworks.md":    {imports: []string{"shard", "internal/repotest/pages/gorm", "internal/repotest/pages/db", "github.com/jackc/pgx/v5"}, given: "var gdb *gorm.DB; var cluster *shard.Cluster; var name string; var id int64", whole: true},
 	"documents.md":     {imports: []string{"document", "store"}, given: "var st store.Store"},
+	"page.md":          {imports: []string{"page"}},
 	"public-forms.md":  {imports: []string{"public"}, given: "var photoForm public.Form"},
 	"sequences.md":     {imports: []string{"", "sequence", "store/postgres", "database/sql"}, given: "var db *sql.DB; var ids []firn.ID"},
 	"server.md":        {imports: []string{"config", "server/daemon"}},
