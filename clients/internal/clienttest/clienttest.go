@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,7 +26,37 @@ func Main(m *testing.M) {
 	case "until":
 		os.Exit(until(path))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if shared.dir != "" {
+		os.RemoveAll(shared.dir)
+	}
+	os.Exit(code)
+}
+
+var shared struct {
+	sync.Mutex
+	dir    string
+	failed bool
+}
+
+// Shared returns a directory that all tests of a package have in common. The first call fills it.
+func Shared(t *testing.T, fill func(dir string)) string {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.failed {
+		t.Fatal("an earlier test could not build the client")
+	}
+	if shared.dir == "" {
+		dir, err := os.MkdirTemp("", "firn-client-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.dir, shared.failed = dir, true
+		fill(dir)
+		shared.failed = false
+	}
+	return shared.dir
 }
 
 // Program returns the path of an installed program. Without it the test is skipped, and fails where CI runs.

@@ -1,0 +1,274 @@
+//go:build amd64 || arm64
+
+package java_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/clients/internal/clienttest"
+	"github.com/firn-id/firn/internal/pagefile"
+)
+
+func TestMain(m *testing.M) { clienttest.Main(m) }
+
+const debian = "openjdk-17-jdk-headless"
+
+// build builds firn.jar as the README says, and the programs of the tests. It returns a function for their commands.
+func build(t *testing.T) (command func(args ...string) *exec.Cmd) {
+	t.Helper()
+	clienttest.Program(t, "javac", debian)
+	java := clienttest.Program(t, "java", debian)
+	dir := clienttest.Shared(t, func(dir string) {
+		if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS("src")); err != nil {
+			t.Fatal(err)
+		}
+		clienttest.Output(t, dir, "sh", "-ec", clienttest.Samples(t, "README.md", "sh")[0])
+		take, err := filepath.Abs("testdata/Take.java")
+		if err != nil {
+			t.Fatal(err)
+		}
+		clienttest.Output(t, dir, "javac", "-Xlint:all", "-Werror", "-p", "firn.jar", "--add-modules", "id.firn", "-d", "programs", take)
+	})
+	return func(args ...string) *exec.Cmd {
+		// One collector thread and a small heap: many of these run at once.
+		flags := []string{"-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-p", "firn.jar", "--add-modules", "id.firn", "-cp", "programs"}
+		cmd := exec.CommandContext(t.Context(), java, append(flags, args...)...)
+		cmd.Dir = dir
+		return cmd
+	}
+}
+
+// TestTake: single ids, batches and threads take ids of one page, and no id comes twice. Errors say what to do.
+func TestTake(t *testing.T) {
+	java := build(t)
+	agent := clienttest.Serve(t, clienttest.Brief)
+	path := agent.Path
+	var ids clienttest.IDs
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"next", path, "20000"}, 20000},
+		{[]string{"batch", path, "20", "1000"}, 20000},
+		{[]string{"batch", path, "1", "20000"}, 20000},
+		{[]string{"threads", path, "5000", "8"}, 40000},
+	} {
+		if n := ids.Run(t, java(append([]string{"Take"}, c.args...)...)); n != c.want {
+			t.Errorf("%s: %d ids, want %d", strings.Join(c.args, " "), n, c.want)
+		}
+	}
+	// No wait: a million ids are more than a moment has.
+	refused(t, java("-Dwait=0", "Take", "batch", path, "1", "1000000"), "BUSY: firn: page "+path+": the ids of this moment are used up; retry")
+
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		at   int
+		to   byte
+		says string
+	}{
+		"copy":   {4000, 0, "it is a copy; use the original"},
+		"boot":   {20, 1, "started again since, or it is of another host; start its agent here"},
+		"time":   {33, 1, "another time namespace; run the agent"},
+		"format": {8, 4, "a format that this package does not know: use a newer one"},
+		"header": {128, 0xff, "its header is damaged"},
+		"magic":  {0, 1, "it is not a page"},
+	} {
+		b := bytes.Clone(whole)
+		b[c.at] ^= c.to
+		bad := path + "." + name
+		if err := os.WriteFile(bad, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, java("Take", "next", bad, "1"), "UNUSABLE: firn: page "+bad+": ", c.says)
+	}
+	if err := os.Symlink(path, path+".link"); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, java("Take", "next", path+".link", "1"), "UNUSABLE", "it is not a page")
+	refused(t, java("-Dwait=0", "Take", "next", path+"x", "1"), "NO_PAGE: firn: page "+path+"x: there is no page; start its agent")
+	refused(t, java("Take", "next", "/proc/self/stat", "1"), "UNUSABLE", "its file system is proc: use a path on tmpfs, ext4 or xfs, such as /dev/shm")
+
+	agent.Kill()
+	time.Sleep(clienttest.Outage + time.Second)
+	refused(t, java("-Dwait=0", "Take", "next", path, "1"), "ENDED: firn: page "+path+": ids ended at 20", "the agent's store is away; retry")
+	agent.Start()
+	agent.Stop()
+	refused(t, java("-Dwait=0", "Take", "next", path, "1"), "CLOSED: firn: page "+path+": its agent has ended; start it again")
+	if out, err := java("Take", "interrupt", path).Output(); err != nil || strings.TrimSpace(string(out)) != "CLOSED true" {
+		t.Errorf("a thread that is interrupted: %s, %v", out, err)
+	}
+}
+
+// refused runs a program that must fail and say these texts.
+func refused(t *testing.T, cmd *exec.Cmd, says ...string) {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("%s: printed %.100s, want an error", cmd, out)
+	}
+	for _, text := range says {
+		if !strings.Contains(string(out), text) {
+			t.Errorf("%s: %s, want %q", strings.Join(cmd.Args, " "), out, text)
+		}
+	}
+}
+
+// TestBirth: a copy that has the inode number of its page is refused by its time of birth; and where Java shows the
+// time of the last change instead, the page is.
+func TestBirth(t *testing.T) {
+	java := build(t)
+	agent := clienttest.Serve(t)
+	library := clienttest.Compile(t, "gcc", "testdata/nobirth.c", ".", "-shared", "-fPIC")
+	cmd := java("Take", "next", agent.Path, "1")
+	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
+	refused(t, cmd, "UNUSABLE", "use Java 17.0.11 or later")
+	agent.Stop()
+	b, err := os.ReadFile(agent.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(agent.Path, os.O_WRONLY, 0)
+	if err == nil {
+		b[56] ^= 1 // a nanosecond
+		_, err = f.WriteAt(b, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	refused(t, java("Take", "next", agent.Path, "1"), "UNUSABLE", "it is a copy")
+}
+
+// TestWaits: more ids than a moment has are not an error while the call may wait.
+func TestWaits(t *testing.T) {
+	java := build(t)
+	agent := clienttest.Serve(t)
+	var ids clienttest.IDs
+	if n := ids.Run(t, java("Take", "batch", agent.Path, "2", "200000")); n != 400_000 {
+		t.Errorf("%d ids, want 400,000", n)
+	}
+}
+
+// TestAtOnce: processes in Java, Go and C take ids of one page while it gets other agents.
+func TestAtOnce(t *testing.T) {
+	java := build(t)
+	clienttest.Storm(t,
+		func(path string) *exec.Cmd { return java("Take", "until", path) },
+		func(path string) *exec.Cmd { return java("Take", "until", path) },
+		func(path string) *exec.Cmd { return java("Take", "until", path, "8") },
+	)
+}
+
+// TestOtherPool: a client does not change to a page of another pool by itself.
+func TestOtherPool(t *testing.T) {
+	java := build(t)
+	agent, other := clienttest.Serve(t), clienttest.Serve(t)
+	cmd := java("-Dwait=3000", "Take", "until", agent.Path)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+	agent.Stop()
+	if err := os.Rename(other.Path, agent.Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(errs.String(), "page of another pool, layout or shard now; open it again") {
+		t.Errorf("%v: %s", err, errs.String())
+	}
+}
+
+// rules runs a program in the package of the client.
+func rules(t *testing.T, arg, input string) string {
+	t.Helper()
+	clienttest.Program(t, "javac", debian)
+	dir := t.TempDir()
+	sources, err := filepath.Glob("src/main/java/id/firn/*.java")
+	if err != nil {
+		t.Fatal(err)
+	}
+	clienttest.Output(t, ".", "javac", append([]string{"-d", dir, "testdata/id/firn/Rules.java"}, sources...)...)
+	cmd := exec.CommandContext(t.Context(), "java", "-cp", dir, "id.firn.Rules", arg)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// TestSteps: what others do to the words of a page between two steps of a call.
+func TestSteps(t *testing.T) { rules(t, "steps", "") }
+
+// TestLook: Java decides as package pagefile does, whatever it finds in a page.
+func TestLook(t *testing.T) {
+	const cases = 20_000
+	r := rand.New(rand.NewPCG(1, 2))
+	var in, want strings.Builder
+	for range cases {
+		bits := uint8(r.IntN(20))
+		h := &pagefile.Header{Tick: 1 + r.Int64N(1000), SeqBits: bits, Even: r.Uint64N(1 << bits)}
+		h.Ahead = r.Int64N(5) * h.Tick
+		tick := 1 + r.Uint64N(100)
+		near := func() uint64 { return (tick+r.Uint64N(6))<<bits + r.Uint64N(1<<bits+2) }
+		word, horizon, above, n := near(), near(), near(), 1+r.Uint64N(2<<bits)
+		if r.IntN(20) == 0 {
+			word = pagefile.Closed
+		}
+		if r.IntN(2) == 0 {
+			above = 0
+		}
+		now := (int64(tick) + r.Int64N(8)) * h.Tick
+		first, last, do := h.Look(word, horizon, above, now, n)
+		answer := fmt.Sprint(map[pagefile.Answer]int{pagefile.Wait: -1, pagefile.Ended: -2, pagefile.Shut: -3}[do], " 0\n")
+		if do == pagefile.Take {
+			answer = fmt.Sprintln(first, last)
+		}
+		fmt.Fprintln(&in, h.Tick, bits, h.Even, h.Ahead, int64(word), horizon, above, now, n)
+		want.WriteString(answer)
+	}
+	got := strings.Split(rules(t, "look", in.String()), "\n")
+	for i, line := range strings.Split(want.String(), "\n") {
+		if i >= len(got) || got[i] != line {
+			t.Fatalf("case %s: %s, want %s", strings.Split(in.String(), "\n")[i], got[i], line)
+		}
+	}
+}
+
+// TestReadme runs the sample of the README.
+func TestReadme(t *testing.T) {
+	java := build(t)
+	agent := clienttest.Serve(t)
+	dir := java().Dir
+	source := filepath.Join(dir, "Example.java")
+	if err := os.WriteFile(source, []byte(clienttest.Samples(t, "README.md", "java")[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clienttest.Output(t, dir, "javac", "-cp", "firn.jar", "-d", "programs", source)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "java", "-cp", "firn.jar:programs", "Example", agent.Path)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), " 1000\n") {
+		t.Errorf("%s, %v", out, err)
+	}
+}
