@@ -1,0 +1,182 @@
+//go:build amd64 || arm64
+
+package node_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn/clients/internal/clienttest"
+)
+
+func TestMain(m *testing.M) { clienttest.Main(m) }
+
+// install packs the package and installs it in a directory, as a user does. It returns a function for the commands of its node.
+func install(t *testing.T) (command func(args ...string) *exec.Cmd) {
+	t.Helper()
+	node := clienttest.Program(t, "node", "nodejs")
+	clienttest.Program(t, "cc", "gcc")
+	npm := clienttest.Program(t, "npm", "npm")
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := clienttest.Shared(t, func(dir string) {
+		// Packed from a copy: packing writes firn.h.
+		copied := filepath.Join(dir, "clients")
+		for _, name := range []string{"node", "c"} {
+			if err := os.CopyFS(filepath.Join(copied, name), os.DirFS(filepath.Join(here, "..", name))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clienttest.Output(t, copied+"/node", npm, "pack", "--pack-destination", dir)
+		if err := os.WriteFile(dir+"/package.json", []byte(`{"private": true}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := clienttest.Output(t, dir, npm, "install", "--offline", "--no-audit", "--no-fund", "--cache", dir+"/cache", "./firn-page-0.1.0.tgz")
+		if err := os.RemoveAll(copied); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(dir + "/node_modules/firn-page/build/firn.node"); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		clienttest.Copy(t, dir, filepath.Join(here, "testdata/take.js"))
+	})
+	return func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), node, args...)
+		cmd.Dir = dir
+		return cmd
+	}
+}
+
+// TestTake: ids, texts, batches, worker threads, forked and cluster processes take ids of one page, and no id comes twice.
+func TestTake(t *testing.T) {
+	node := install(t)
+	takes(t, func(args ...string) *exec.Cmd { return node(append([]string{"take.js"}, args...)...) })
+}
+
+// TestOtherNode does the same with the node that FIRN_TEST_NODE names, for another version than that of the machine.
+func TestOtherNode(t *testing.T) {
+	other := os.Getenv("FIRN_TEST_NODE")
+	if other == "" {
+		t.Skip("FIRN_TEST_NODE names no other node")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(install(t)().Dir)); err != nil {
+		t.Fatal(err)
+	}
+	addon := dir + "/node_modules/firn-page/build/firn.node"
+	if err := os.Remove(addon); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(clienttest.Output(t, dir, other, "--version"))
+	clienttest.Output(t, dir, other, "node_modules/firn-page/install.js")
+	takes(t, func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), other, append([]string{"take.js"}, args...)...)
+		cmd.Dir = dir
+		return cmd
+	})
+}
+
+func takes(t *testing.T, take func(args ...string) *exec.Cmd) {
+	t.Helper()
+	path := clienttest.Serve(t).Path
+	var ids clienttest.IDs
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"next", path, "20000"}, 20000},
+		{[]string{"string", path, "20000"}, 20000},
+		{[]string{"async", path, "2000"}, 2000},
+		{[]string{"batch", path, "20", "1000"}, 20000},
+		{[]string{"batch", path, "1", "200000"}, 200_000},
+		{[]string{"workers", path, "5000", "4"}, 25000},
+		{[]string{"fork", path, "5000", "3"}, 20000},
+		{[]string{"cluster", path, "5000", "3"}, 20000},
+	} {
+		if n := ids.Run(t, take(c.args...)); n != c.want {
+			t.Errorf("%s: %d ids, want %d", strings.Join(c.args, " "), n, c.want)
+		}
+	}
+}
+
+// TestReadme runs the samples of the README.
+func TestReadme(t *testing.T) {
+	node := install(t)
+	path := clienttest.Serve(t).Path
+	for language, c := range map[string]struct{ file, says string }{"js": {"sample.js", "1000\n"}, "mjs": {"sample.mjs", "BigInt64Array(1000)"}} {
+		if err := os.WriteFile(filepath.Join(node().Dir, c.file), []byte(clienttest.Samples(t, "README.md", language)[0]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out := clienttest.Output(t, node().Dir, "node", c.file, path); !strings.Contains(out, c.says) {
+			t.Errorf("%s: %s", c.file, out)
+		}
+	}
+	refused(t, node("-e", "require('node:fs').renameSync('node_modules/firn-page/build', 'gone'); require('firn-page')"), "run npm rebuild firn-page")
+	clienttest.Output(t, node().Dir, "npm", "rebuild", "firn-page")
+	clienttest.Output(t, node().Dir, "node", "sample.js", path)
+}
+
+// refused runs a program that must fail and say these texts.
+func refused(t *testing.T, cmd *exec.Cmd, says ...string) {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("%s: printed %.100s, want an error", cmd, out)
+	}
+	for _, text := range says {
+		if !strings.Contains(string(out), text) {
+			t.Errorf("%s: %s, want %q", strings.Join(cmd.Args, " "), out, text)
+		}
+	}
+}
+
+// TestErrors: errors have a code, and say what to do.
+func TestErrors(t *testing.T) {
+	node := install(t)
+	agent := clienttest.Serve(t, clienttest.Brief)
+	path := agent.Path
+	take := func(args ...string) *exec.Cmd { return node(append([]string{"take.js"}, args...)...) }
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path+".copy", b, 0o600)
+	}
+	if err == nil {
+		b[20] ^= 1
+		err = os.WriteFile(path+".boot", b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, take("next", path+".copy", "1"), "FirnError FIRN_EUNUSABLE: firn: page "+path+".copy: it is a copy; use the original")
+	refused(t, take("next", path+".boot", "1"), "FIRN_EUNUSABLE", "of another host; start its agent here")
+	refused(t, take("next", path+"x", "1"), "FIRN_ENOPAGE: firn: page "+path+"x: there is no page; start its agent, or correct the path")
+	refused(t, take("open", path+"x"), "FIRN_ENOPAGE")
+	refused(t, take("next", "/proc/self/stat", "1"), "FIRN_EUNUSABLE", "use a path on tmpfs, ext4 or xfs")
+	refused(t, take("busy", path), "FIRN_EBUSY", "the ids of this moment are used up; retry, or allow a longer wait")
+	refused(t, take("abort", path), "AbortError")
+	refused(t, take("closed", path), "FIRN_ECLOSEDPAGE", "open it again")
+	refused(t, node("-e", "require('firn-page').open('/x', { wait: -1 })"), "RangeError: wait -1: a number of milliseconds, 0 to Infinity")
+	refused(t, node("-e", "require('firn-page').open(1)"), "TypeError: path: the path of a page, a string")
+	agent.Kill()
+	time.Sleep(clienttest.Outage + time.Second)
+	refused(t, take("next", path, "1"), "FIRN_EENDED", "its agent or the agent's store is away; retry")
+	if out, err := take("loop", path).CombinedOutput(); err != nil || string(out) != "FIRN_EENDED free\n" {
+		t.Errorf("a call that waits: %s, %v", out, err)
+	}
+	agent.Start()
+	agent.Stop()
+	refused(t, take("next", path, "1"), "FIRN_ECLOSED: firn: page "+path+": its agent has ended; start it again")
+}
+
+// TestAtOnce: processes in JavaScript, Go and C take ids of one page while it gets other agents.
+func TestAtOnce(t *testing.T) {
+	node := install(t)
+	until := func(path string) *exec.Cmd { return node("take.js", "until", path) }
+	clienttest.Storm(t, until, until, until)
+}
