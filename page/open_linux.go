@@ -44,11 +44,13 @@ var _ firn.Source = (*Page)(nil)
 type client struct {
 	pagefile.Client
 	left atomic.Bool
+	path string // of its file: the path of the Page, or that of a lane
 	at   pagefile.Place
 }
 
 // Open opens the page at a path. It waits for a page that does not exist yet as long as [OpenOptions] say. If the agent
-// replaces the page later, calls use the new page, if that has the same pool, layout and shard.
+// replaces the page later, calls use the new page, if that has the same pool, layout and shard. If the agent has several
+// lanes, the Page takes one of them and keeps to it.
 //
 // Errors: [*MissingError]; [*UnusableError], the file is no page, a copy, of another host, or on a file system that
 // cannot have pages; those of the system.
@@ -64,7 +66,7 @@ func Open(path string, opts *OpenOptions) (*Page, error) {
 	for end := time.Now().Add(p.wait); ; time.Sleep(pause) {
 		c, err := open(path)
 		if err == nil {
-			p.now.Store(c)
+			p.now.Store(p.draw(c))
 			return p, nil
 		}
 		var missing *MissingError
@@ -72,6 +74,21 @@ func Open(path string, opts *OpenOptions) (*Page, error) {
 			return nil, err
 		}
 	}
+}
+
+// draw takes the lane of this process: from the page at the path it goes to the lane's page, if that gives ids.
+func (p *Page) draw(c *client) *client {
+	lane := c.Draw()
+	runtime.KeepAlive(c)
+	if lane == c.Lane {
+		return c
+	}
+	next, err := open(pagefile.LanePath(p.path, lane))
+	if err != nil || c.Alike(next.Header) != "" || next.Lane != lane || !next.Gives() {
+		return c
+	}
+	runtime.KeepAlive(next)
+	return next
 }
 
 // open maps the page at a path.
@@ -108,7 +125,7 @@ func open(path string) (*client, error) {
 		unmap(m)
 		return nil, unusable(path, err.Error())
 	}
-	c := &client{at: at}
+	c := &client{path: path, at: at}
 	c.Client = pagefile.Client{Header: h, Memory: m, Left: &c.left, Clock: monotonic, Offset: pagefile.Monotonic}
 	runtime.AddCleanup(c, unmap, m)
 	return c, nil
@@ -229,23 +246,36 @@ func (p *Page) look(c *client) bool {
 
 // follow changes from c to the page at the path, if that is another one that this process may use.
 func (p *Page) follow(c *client) bool {
-	p.err = nil
-	if at, err := same(p.path, c.at); at && err == nil {
-		return false
+	next, err := another(c)
+	if next == nil && c.path != p.path {
+		// An agent that was started with fewer lanes does not serve this one any more.
+		if first, other := open(p.path); other == nil && c.Alike(first.Header) == "" && max(first.Lanes, 1) <= c.Lane {
+			next, err = p.draw(first), nil
+		}
 	}
-	next, err := open(p.path)
-	if err != nil {
-		p.err = err
-		return false
-	}
-	if why := c.Alike(next.Header); why != "" {
-		p.err = &UnusableError{p.path, why + "; open it again to use it"}
+	p.err = err
+	if next == nil {
 		return false
 	}
 	next.Above = c.Leave()
 	runtime.KeepAlive(c)
 	p.now.Store(next)
 	return true
+}
+
+// another opens the page that is now at the path of c, if that is another one.
+func another(c *client) (*client, error) {
+	if at, err := same(c.path, c.at); at && err == nil {
+		return nil, nil
+	}
+	next, err := open(c.path)
+	if err != nil {
+		return nil, err
+	}
+	if why := c.Alike(next.Header); why != "" {
+		return nil, &UnusableError{c.path, why + "; open it again to use it"}
+	}
+	return next, nil
 }
 
 // why is the error of a call that found no page it could use.
@@ -256,10 +286,10 @@ func (p *Page) why(c *client, do pagefile.Answer) error {
 		return p.err
 	}
 	if do == pagefile.Shut {
-		return &ClosedError{p.path}
+		return &ClosedError{c.path}
 	}
 	end := int64(c.TickOf(c.Memory.Load(pagefile.Horizon))+1) * c.Tick
 	after := time.Duration(max(c.Now()-end, 0))
 	runtime.KeepAlive(c)
-	return &EndedError{Path: p.path, After: after}
+	return &EndedError{Path: c.path, After: after}
 }

@@ -19,6 +19,9 @@ func Serve(_ context.Context, _ *lease.Lease, path string, _ *Options) error {
 	return unsupported(path)
 }
 
+// Check returns an [*UnusableError] on this system.
+func Check(path string) error { return unsupported(path) }
+
 // A Page takes ids from a shared page. This system has no pages, and Open returns an error.
 type Page struct{ path string }
 

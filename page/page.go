@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,8 +36,32 @@ type Options struct {
 	// group of the agent.
 	Mode fs.FileMode
 
+	// Lanes is how many pages an agent serves at one path, each with a worker and a lease of its own, for a host that
+	// needs more ids than one worker can make. Call Serve once for each of them, with Lane 0 to Lanes-1. The page of
+	// lane 0 is at the path, and that of lane n at the path with .n after it. Each client takes one lane and keeps to
+	// it. At most 64. Zero means one.
+	Lanes, Lane int
+
+	// Made is called when a page has got its name, in each term of the lease. It must not block. Nil means that
+	// it is not called.
+	Made func(worker int64, term uint64)
+
+	// Stats, if not nil, counts what Serve does.
+	Stats *Stats
+
 	// Logger receives what an operator has to know. Nil means slog.Default().
 	Logger *slog.Logger
+}
+
+// Stats counts what one Serve or several do. They may be read at any time.
+type Stats struct {
+	Pages    atomic.Int64 // pages made
+	Renewals atomic.Int64 // how many times the store confirmed that ids continue
+
+	// Taken is how many ids clients have taken. Clients do not count, so Serve reads it from the page every 10 ms.
+	// It is exact where fewer ids are taken in 10 ms than a tick has, such as 4,096, and less than
+	// the number of ids where more are.
+	Taken atomic.Int64
 }
 
 // OpenOptions are the options of [Open]. Nil, or a zero field, means the default.
@@ -85,3 +110,17 @@ func (e *UnusableError) Error() string { return fmt.Sprintf("page: page %s: %s",
 
 // Retryable is false; see firn.Retryable.
 func (*UnusableError) Retryable() bool { return false }
+
+// A RestartError says that Serve has closed its page, and that nothing is wrong with the path: a page of another lease may
+// be served there at once.
+type RestartError struct {
+	Path string
+	Why  string // for example: it was removed
+}
+
+func (e *RestartError) Error() string {
+	return fmt.Sprintf("page: page %s: %s; open another lease and serve that", e.Path, e.Why)
+}
+
+// Retryable is true; see firn.Retryable.
+func (*RestartError) Retryable() bool { return true }

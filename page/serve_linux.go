@@ -23,8 +23,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// every is how often the agent looks at its page.
-const every = 250 * time.Millisecond
+// How often the agent looks at its page, and reads how many ids were taken.
+const (
+	every      = 250 * time.Millisecond
+	countEvery = 10 * time.Millisecond
+)
 
 // Serve serves a page of a lease at a path until ctx is done or the lease is closed. It closes the page and returns
 // nil then. From the call on the lease gives no ids by itself, also after Serve has returned. Call Close of the lease
@@ -33,18 +36,33 @@ const every = 250 * time.Millisecond
 // A page that an agent before this one left is replaced; its clients use it until its horizon, and change to the new
 // page then. Serve refuses to replace the page of an agent that is alive.
 //
-// Serve closes the page and returns an error if the page is damaged, removed or replaced, if its ids are more than
-// 1 s ahead of the clock, if it cannot be made, or if the store has forgotten ([*store.ForgotError]). Then
-// close the lease, open another and serve that.
+// Serve closes the page and returns an error:
+//
+//   - [*RestartError] if the page was removed, or its ids are more than 1 s ahead of the clock: close the lease, open
+//     another and serve that.
+//   - [*UnusableError] if another program wrote to the page or replaced it, and for a path that cannot have a page: see
+//     [Check]. Ids of a page that another program wrote to may repeat, so find that program first.
+//   - [*store.ForgotError] if the store has forgotten.
+//   - An error of the system if a page cannot be made, for example because the file system is full.
 func Serve(ctx context.Context, l *lease.Lease, path string, opts *Options) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	a := &agent{path: path, mode: 0o660, log: slog.Default(), failed: make(chan error, 1)}
+	a := &agent{path: path, mode: 0o660, lanes: 1, log: slog.Default(), failed: make(chan error, 1)}
 	if opts != nil {
+		lanes := cmp.Or(opts.Lanes, 1)
+		if lanes < 1 || lanes > pagefile.MaxLanes || opts.Lane < 0 || opts.Lane >= lanes {
+			return fmt.Errorf("page: lane %d of %d: an agent has 1 to %d lanes, and the first is lane 0", opts.Lane, lanes, pagefile.MaxLanes)
+		}
+		a.lanes, a.lane = uint8(lanes), uint8(opts.Lane)
+		a.path = pagefile.LanePath(path, a.lane)
 		a.mode = cmp.Or(opts.Mode.Perm(), a.mode)
 		a.log = cmp.Or(opts.Logger, a.log)
+		a.made, a.stats = opts.Made, opts.Stats
+	}
+	if err := checkDir(a.path); err != nil {
+		return err
 	}
 	if err := a.claim(); err != nil {
 		return err
@@ -55,6 +73,12 @@ func Serve(ctx context.Context, l *lease.Lease, path string, opts *Options) erro
 	}
 	t := time.NewTicker(every)
 	defer t.Stop()
+	var count <-chan time.Time
+	if a.stats != nil {
+		c := time.NewTicker(countEvery)
+		defer c.Stop()
+		count = c.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -63,6 +87,8 @@ func Serve(ctx context.Context, l *lease.Lease, path string, opts *Options) erro
 			return a.end()
 		case err := <-a.failed:
 			return errors.Join(err, a.end())
+		case <-count:
+			a.count()
 		case <-t.C:
 			err := a.check()
 			var forgot *store.ForgotError
@@ -80,8 +106,12 @@ func Serve(ctx context.Context, l *lease.Lease, path string, opts *Options) erro
 type agent struct {
 	path   string
 	mode   fs.FileMode
+	lanes  uint8
+	lane   uint8
 	log    *slog.Logger
-	failed chan error // why there is no page; receives once
+	made   func(worker int64, term uint64) // nil: nobody wants to know
+	stats  *Stats                          // nil: nobody counts
+	failed chan error                      // why there is no page; receives once
 
 	mu   sync.Mutex
 	held *os.File       // the locked file at the path. Nil means no file
@@ -96,6 +126,9 @@ func (a *agent) claim() error {
 		f, err := os.OpenFile(a.path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
+		}
+		if errors.Is(err, unix.ELOOP) {
+			return &UnusableError{a.path, "it is a symbolic link: use the path that it leads to"}
 		}
 		if err != nil {
 			return err
@@ -166,6 +199,12 @@ func (a *agent) begin(t pagefile.Term) (pagefile.Issuer, error) {
 	}
 	a.page = s
 	a.log.Info("serves a page", "path", a.path, "worker", t.Grant.Worker, "term", t.Number)
+	if a.stats != nil {
+		a.stats.Pages.Add(1)
+	}
+	if a.made != nil {
+		a.made(t.Grant.Worker, t.Number)
+	}
 	return s, nil
 }
 
@@ -175,7 +214,7 @@ func (a *agent) create(t pagefile.Term) (s *served, err error) {
 	temp := filepath.Join(dir, "."+name+"."+rand.Text())
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, a.cannotMake(err)
 	}
 	named := false
 	defer func() {
@@ -187,7 +226,7 @@ func (a *agent) create(t pagefile.Term) (s *served, err error) {
 		return nil, err
 	}
 	if s, err = a.fill(f, t); err != nil {
-		return nil, err
+		return nil, a.cannotMake(err)
 	}
 	if err := a.name(temp); err != nil {
 		s.release()
@@ -210,7 +249,7 @@ func (a *agent) fill(f *os.File, t pagefile.Term) (*served, error) {
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, pagefile.Size); err != nil {
 		return nil, &os.PathError{Op: "allocate blocks of", Path: a.path, Err: err}
 	}
-	h := &pagefile.Header{Term: t.Number, PoolID: t.PoolID, Pool: t.Pool, PID: uint64(os.Getpid())}
+	h := &pagefile.Header{Term: t.Number, PoolID: t.PoolID, Pool: t.Pool, PID: uint64(os.Getpid()), Lanes: a.lanes, Lane: a.lane}
 	if h.Place, err = placeOf(f); err != nil {
 		return nil, unusable(a.path, err.Error())
 	}
@@ -233,7 +272,7 @@ func (a *agent) fill(f *os.File, t pagefile.Term) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &served{header: h, bytes: b, memory: m, epoch: t.Layout.Epoch()}
+	s := &served{header: h, bytes: b, memory: m, epoch: t.Layout.Epoch(), counted: h.Base, stats: a.stats}
 	s.agent = pagefile.NewAgent(h, m, t.Grant.Horizon)
 	s.SetClock(t.Now)
 	if !memory {
@@ -278,13 +317,29 @@ func (a *agent) check() error {
 		return nil
 	}
 	if err := a.page.check(); err != nil {
-		return &UnusableError{a.path, err.Error()}
+		var ahead *pagefile.AheadError
+		if errors.As(err, &ahead) {
+			return &RestartError{a.path, err.Error()}
+		}
+		return &UnusableError{a.path, err.Error() + ", so ids may repeat: find that program, and let only clients write to the page; then start the agent again"}
 	}
 	is, err := same(a.path, a.at)
-	if err == nil && !is {
-		err = &UnusableError{a.path, "it was removed or replaced"}
+	if err != nil || is {
+		return err
 	}
-	return err
+	if _, err := os.Lstat(a.path); errors.Is(err, fs.ErrNotExist) {
+		return &RestartError{a.path, "it was removed"}
+	}
+	return &UnusableError{a.path, "another program replaced it: end that program, or use another path"}
+}
+
+// count reads how many ids were taken.
+func (a *agent) count() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.page != nil {
+		a.page.count()
+	}
 }
 
 // end closes the page, and lets another agent have the path.
@@ -307,11 +362,13 @@ type served struct {
 	header *pagefile.Header
 	bytes  []byte // of the header
 	epoch  time.Time
+	stats  *Stats // nil: nobody counts
 
-	mu     sync.Mutex
-	agent  *pagefile.Agent
-	memory mapped // nil once closed: nobody reads or writes it any more
-	broken error  // what is wrong with the page; nil: nothing
+	mu      sync.Mutex
+	agent   *pagefile.Agent
+	memory  mapped // nil once closed: nobody reads or writes it any more
+	counted uint64 // Number up to which ids were counted
+	broken  error  // what is wrong with the page; nil: nothing
 }
 
 // Extend raises the horizon to one that the store has confirmed. A page that was damaged is closed instead.
@@ -320,7 +377,27 @@ func (s *served) Extend(horizon firn.Tick) {
 	defer s.mu.Unlock()
 	if s.memory != nil && s.fault() == nil {
 		s.agent.Extend(horizon)
+		if s.stats != nil {
+			s.stats.Renewals.Add(1)
+		}
 	}
+}
+
+// count counts the ids that were taken since the last call.
+func (s *served) count() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.memory != nil {
+		s.countTo(s.memory.Load(pagefile.Number))
+	}
+}
+
+func (s *served) countTo(word uint64) {
+	if s.stats == nil || word == pagefile.Closed || word <= s.counted {
+		return
+	}
+	s.stats.Taken.Add(int64(s.header.Taken(s.counted, word)))
+	s.counted = word
 }
 
 // SetClock makes it now.
@@ -351,6 +428,7 @@ func (s *served) release() {
 	defer s.mu.Unlock()
 	if s.memory != nil {
 		s.agent.Close()
+		s.countTo(s.memory.Load(pagefile.ClosedAt))
 		unmap(s.memory)
 		s.memory = nil
 	}

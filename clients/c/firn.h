@@ -12,7 +12,8 @@
  *     firn_close(ids);
  *
  * A handle may be used by many threads at once, and by parent and child after fork. It holds no id between two calls. Ids of
- * one process increase. Only firn_close must not run beside other calls.
+ * one process increase. Where the agent has several lanes, a handle takes one of them and keeps to it; a child made by fork
+ * has that of its parent. Only firn_close must not run beside other calls.
  */
 #ifndef FIRN_H
 #define FIRN_H
@@ -112,6 +113,8 @@ typedef struct firn_page_ {
 	uint64_t left;  /* 1 once this process has left the page */
 	uint64_t device, inode;
 	int64_t born;
+	unsigned lanes, lane; /* how many pages the agent has, and which of them this is */
+	unsigned at;          /* 0: it is at the path of the handle; n: at that path with .n after it */
 	char identity[16 + 64 + 256 + 512]; /* shard, pool id, pool, layout */
 	struct firn_page_ *before;          /* the one before it: another thread may be in it yet */
 } firn_page_;
@@ -133,6 +136,7 @@ static __thread int firn_code_;
 #define firn_horizon_(p) firn_word_(p, 1152)
 #define firn_closed_at_(p) firn_word_(p, 1160)
 #define firn_offset_(p) firn_word_(p, 1168)
+#define firn_draws_(p) firn_word_(p, 1280)
 
 static inline int64_t firn_clock_(void) {
 	struct timespec t;
@@ -297,7 +301,7 @@ static inline const char *firn_refuse_(const unsigned char *b, int fd, const str
 		return "it is not a page";
 	if (format != 1)
 		return "it has a format that this firn.h does not know: use a newer one";
-	if (size != FIRN_SIZE_ || b[128] > 62 || b[129] > 63 || b[130] > 63 || (int64_t)firn_u64_(b, 96) <= 0 ||
+	if (size != FIRN_SIZE_ || b[128] > 62 || b[129] > 63 || b[130] > 63 || b[131] > 64 || (b[132] > 0 && b[132] >= b[131]) || (int64_t)firn_u64_(b, 96) <= 0 ||
 		firn_u64_(b, 120) > 1000000000 || firn_u64_(b, 112) >> b[128] != 0)
 		return "its header is damaged";
 	if (firn_boot_(boot) != 0)
@@ -371,6 +375,8 @@ static inline int firn_map_(const char *path, firn_page_ **page) {
 	p->seq_bits = b[128];
 	p->seq_shift = b[129];
 	p->time_shift = b[130];
+	p->lanes = b[131] > 1 ? b[131] : 1;
+	p->lane = b[132];
 	p->device = (uint64_t)st.st_dev;
 	p->inode = (uint64_t)st.st_ino;
 	p->born = (int64_t)firn_u64_(b, 56);
@@ -380,21 +386,87 @@ static inline int firn_map_(const char *path, firn_page_ **page) {
 	return 0;
 }
 
-/* Changes from p to the page at the path, if that is another one that this process may use. Returns 1 if it did. */
-static inline int firn_follow_(firn *f, firn_page_ *p) {
-	struct stat st;
-	firn_page_ *next = NULL;
-	f->found = 0;
-	if (lstat(f->path, &st) == 0 && (uint64_t)st.st_dev == p->device && (uint64_t)st.st_ino == p->inode)
-		return 0;
-	if ((f->found = firn_map_(f->path, &next)) != 0)
-		return 0;
-	if (memcmp(next->identity, p->identity, sizeof p->identity) != 0) {
-		f->found = firn_fail_(FIRN_EPOOL, f->path, firn_cure_(FIRN_EPOOL));
-		munmap(next->words, FIRN_SIZE_);
-		free(next);
-		return 0;
+/* Frees a page that no call can be in. */
+static inline void firn_unmap_(firn_page_ *p) {
+	munmap(p->words, FIRN_SIZE_);
+	free(p);
+}
+
+typedef struct firn_path_ {
+	char at[PATH_MAX + 16];
+} firn_path_;
+
+/* The path of a lane of the agent at a path. */
+static inline firn_path_ firn_lane_(const char *path, unsigned lane) {
+	firn_path_ p;
+	if (lane == 0)
+		snprintf(p.at, sizeof p.at, "%s", path);
+	else
+		snprintf(p.at, sizeof p.at, "%s.%u", path, lane);
+	return p;
+}
+
+/* Maps the page of a lane. */
+static inline int firn_map_lane_(const char *path, unsigned lane, firn_page_ **page) {
+	firn_path_ p = firn_lane_(path, lane);
+	int code = firn_map_(p.at, page);
+	if (code == 0)
+		(*page)->at = lane;
+	return code;
+}
+
+/* Takes the lane of this handle: from p, the page at the path, it goes to the lane's page, if that gives ids. Each draw gives
+ * the next lane. */
+static inline firn_page_ *firn_draw_(const char *path, firn_page_ *p) {
+	firn_page_ *q;
+	uint64_t draw, first, last;
+	int answer;
+	if (p->lanes < 2 || p->lane != 0)
+		return p;
+	draw = FIRN_LOAD_(firn_draws_(p));
+	while (!FIRN_SWAP_(firn_draws_(p), &draw, draw + 1))
+		;
+	if (draw % p->lanes == 0 || firn_map_lane_(path, (unsigned)(draw % p->lanes), &q) != 0)
+		return p;
+	answer = firn_look_(q, FIRN_LOAD_(firn_number_(q)), FIRN_LOAD_(firn_horizon_(q)), firn_now_(q), 1, &first, &last);
+	if (memcmp(q->identity, p->identity, sizeof p->identity) != 0 || q->lane != q->at || (answer != FIRN_TAKE_ && answer != FIRN_WAIT_)) {
+		firn_unmap_(q);
+		return p;
 	}
+	firn_unmap_(p);
+	return q;
+}
+
+/* Maps the page that is now where p was, if that is another one. */
+static inline int firn_another_(firn *f, firn_page_ *p, firn_page_ **next) {
+	struct stat st;
+	firn_path_ path = firn_lane_(f->path, p->at);
+	int code;
+	if (lstat(path.at, &st) == 0 && (uint64_t)st.st_dev == p->device && (uint64_t)st.st_ino == p->inode)
+		return 0;
+	if ((code = firn_map_lane_(f->path, p->at, next)) != 0)
+		return code;
+	if (memcmp((*next)->identity, p->identity, sizeof p->identity) == 0)
+		return 0;
+	firn_unmap_(*next);
+	*next = NULL;
+	return firn_fail_(FIRN_EPOOL, path.at, firn_cure_(FIRN_EPOOL));
+}
+
+/* Changes from p to another page, if there is one that this process may use. Returns 1 if it did. */
+static inline int firn_follow_(firn *f, firn_page_ *p) {
+	firn_page_ *next = NULL, *first;
+	int found = firn_another_(f, p, &next);
+	if (next == NULL && p->at != 0 && firn_map_(f->path, &first) == 0) {
+		/* An agent that was started with fewer lanes does not serve this one any more. */
+		if (first->lanes <= p->at && memcmp(first->identity, p->identity, sizeof p->identity) == 0)
+			next = firn_draw_(f->path, first);
+		else
+			firn_unmap_(first);
+	}
+	f->found = next == NULL ? found : 0;
+	if (next == NULL)
+		return 0;
 	next->above = firn_leave_(p);
 	next->before = p;
 	FIRN_STORE_(&f->page, next);
@@ -495,6 +567,7 @@ __attribute__((unused)) static int firn_open(firn **f, const char *path, int wai
 		free(h);
 		return code;
 	}
+	h->page = firn_draw_(h->path, h->page);
 	*f = h;
 	return 0;
 }
@@ -532,8 +605,7 @@ __attribute__((unused)) static void firn_close(firn *f) {
 		return;
 	for (p = f->page; p != NULL;) {
 		firn_page_ *before = p->before;
-		munmap(p->words, FIRN_SIZE_);
-		free(p);
+		firn_unmap_(p);
 		p = before;
 	}
 	free(f->path);

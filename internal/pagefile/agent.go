@@ -78,10 +78,24 @@ func (a *Agent) Check(now int64) error {
 	}
 	a.seen = word
 	if ahead := int64(word>>a.SeqBits)*a.Tick - now; ahead > tooFar+a.Ahead && word > a.Base {
-		return fmt.Errorf("its ids are %s ahead of the clock", time.Duration(ahead).Round(time.Millisecond))
+		return &AheadError{time.Duration(ahead)}
 	}
 	return nil
 }
+
+// An AheadError says that the numbers of a page have run away from the clock. Another term starts near the clock again.
+type AheadError struct {
+	Ahead time.Duration
+}
+
+func (e *AheadError) Error() string {
+	return fmt.Sprintf("its ids are %s ahead of the clock", e.Ahead.Round(time.Millisecond))
+}
+
+// Taken returns how many numbers were taken between two values of Number, as far as they say: the low bits
+// run on from tick to tick, so it is exact where less than Even+1 were taken. Else it is less by a
+// multiple of that.
+func (h *Header) Taken(from, to uint64) uint64 { return (to - from) & h.Even }
 
 // A Term is a term of a lease that an Issuer issues the ids of. See lease.Lease.Delegate.
 type Term struct {

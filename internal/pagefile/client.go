@@ -5,7 +5,7 @@ import "math"
 // A Word is the offset of a 64-bit word in a page that changes.
 type Word int
 
-// The words of a page. Clients write Number and nothing else. The words that only the agent writes have a
+// The words of a page. Clients write Number and Draws and nothing else. The words that only the agent writes have a
 // cache line of their own.
 const (
 	Number    Word = 1024 // the last number taken, or Closed
@@ -14,6 +14,7 @@ const (
 	Monotonic Word = 1168 // what to add to CLOCK_MONOTONIC to get nanoseconds since the layout's epoch; for order
 	Boottime  Word = 1176 // the same for CLOCK_BOOTTIME
 	Realtime  Word = 1184 // the same for CLOCK_REALTIME
+	Draws     Word = 1280 // how many lanes clients have drawn, in the page of lane 0; for an even spread
 )
 
 // Closed is the value of Number in a page from which nothing is taken any more. No number has it: the
@@ -106,6 +107,25 @@ func (h *Header) Look(word, horizon, above uint64, now int64, n uint64) (first, 
 	}
 	allowed := ((clock+uint64(h.Ahead))/tick+1)<<h.SeqBits - 1
 	return first, min(first+n-1, horizon, allowed), Take
+}
+
+// Draw returns the lane that this client takes: each draw gives the next one.
+func (c *Client) Draw() uint8 {
+	if c.Lanes < 2 || c.Lane != 0 {
+		return c.Lane
+	}
+	for {
+		n := c.Memory.Load(Draws)
+		if c.Memory.CompareAndSwap(Draws, n, n+1) {
+			return uint8(n % uint64(c.Lanes))
+		}
+	}
+}
+
+// Gives reports whether the page gives ids now, or after a wait for the clock.
+func (c *Client) Gives() bool {
+	_, _, do := c.Look(c.Memory.Load(Number), c.Memory.Load(Horizon), c.Above, c.Now(), 1)
+	return do == Take || do == Wait
 }
 
 // Until returns for how many nanoseconds a client waits for a number.

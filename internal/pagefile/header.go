@@ -34,6 +34,9 @@ const (
 	maxLayout = 512
 )
 
+// MaxLanes is the highest number of lanes that an agent may have.
+const MaxLanes = 64
+
 // A Header is the part of a page that never changes.
 type Header struct {
 	Place
@@ -51,6 +54,8 @@ type Header struct {
 	SeqShift  uint8
 	TimeShift uint8
 	PID       uint64 // of the agent, for people
+	Lanes     uint8  // how many pages the agent has; 0 means 1
+	Lane      uint8  // which of them this is: 0 is the one at the agent's path, n the one at that path with .n after it
 
 	PoolID string
 	Pool   string
@@ -115,6 +120,14 @@ func (h *Header) SetLayout(l firn.Layout, worker, shard int64, ahead time.Durati
 	return nil
 }
 
+// LanePath is the path of a lane's page: that of the agent for lane 0, and else that with a dot and the lane after it.
+func LanePath(path string, lane uint8) string {
+	if lane == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s.%d", path, lane)
+}
+
 // Last returns the last number of a tick.
 func (h *Header) Last(t firn.Tick) uint64 { return uint64(t+1)<<h.SeqBits - 1 }
 
@@ -163,6 +176,8 @@ const (
 	atSeqBits   = 128
 	atSeqShift  = 129
 	atTimeShift = 130
+	atLanes     = 131
+	atLane      = 132
 	atPID       = 136
 	atPoolID    = 192
 	atPool      = 256
@@ -198,6 +213,7 @@ func (h *Header) Encode() ([]byte, error) {
 	put(b[atEven:], h.Even)
 	put(b[atAhead:], uint64(h.Ahead))
 	b[atSeqBits], b[atSeqShift], b[atTimeShift] = h.SeqBits, h.SeqShift, h.TimeShift
+	b[atLanes], b[atLane] = h.Lanes, h.Lane
 	put(b[atPID:], h.PID)
 	copy(b[atPoolID:], h.PoolID)
 	copy(b[atPool:], h.Pool)
@@ -226,10 +242,12 @@ func Decode(b []byte) (*Header, error) {
 		Worker: int64(get(atWorker)), Shard: int64(get(atShard)), Term: get(atTerm), Base: get(atBase),
 		Tick: int64(get(atTick)), Fixed: get(atFixed), Even: get(atEven), Ahead: int64(get(atAhead)),
 		SeqBits: b[atSeqBits], SeqShift: b[atSeqShift], TimeShift: b[atTimeShift], PID: get(atPID),
+		Lanes: b[atLanes], Lane: b[atLane],
 		PoolID: text(atPoolID, maxPoolID), Pool: text(atPool, maxPool), Layout: text(atLayout, maxLayout),
 	}
 	if binary.LittleEndian.Uint32(b[atSize:]) != Size || h.SeqBits > 62 || h.SeqShift > 63 || h.TimeShift > 63 ||
-		h.Tick <= 0 || h.Tick > math.MaxInt64/4 || h.Ahead < 0 || h.Ahead > int64(firn.MaxBorrow) || h.Even>>h.SeqBits != 0 {
+		h.Tick <= 0 || h.Tick > math.MaxInt64/4 || h.Ahead < 0 || h.Ahead > int64(firn.MaxBorrow) || h.Even>>h.SeqBits != 0 ||
+		h.Lanes > MaxLanes || h.Lane > 0 && h.Lane >= h.Lanes {
 		return nil, errors.New("its header is damaged")
 	}
 	return h, nil

@@ -58,7 +58,7 @@ func TestHeader(t *testing.T) {
 		at   int
 		to   byte
 		says string
-	}{{0, 'x', "not a page"}, {atFormat, 9, "format 9"}, {atSize, 1, "damaged"}, {atSeqBits, 63, "damaged"}, {atEven + 7, 1, "damaged"}, {atTick + 7, 255, "damaged"}} {
+	}{{0, 'x', "not a page"}, {atFormat, 9, "format 9"}, {atSize, 1, "damaged"}, {atSeqBits, 63, "damaged"}, {atEven + 7, 1, "damaged"}, {atTick + 7, 255, "damaged"}, {atLanes, 65, "damaged"}, {atLane, 1, "damaged"}} {
 		bad := append([]byte(nil), b...)
 		bad[c.at] = c.to
 		if _, err := Decode(bad); err == nil || !strings.Contains(err.Error(), c.says) {
@@ -127,6 +127,23 @@ func TestLook(t *testing.T) {
 		if do != c.want || first != c.wantFirst || last != c.wantEnd {
 			t.Errorf("%s: %d to %d, %d; want %d to %d, %d", c.name, first, last, do, c.wantFirst, c.wantEnd, c.want)
 		}
+	}
+}
+
+// Each draw takes the next lane; a client of another page than that of lane 0 stays there.
+func TestDraw(t *testing.T) {
+	h := header(t, "firn", 77)
+	c := &Client{Header: h, Memory: plain{}}
+	for _, lanes := range []uint8{0, 1, 3} {
+		h.Lanes = lanes
+		for i := range uint8(7) {
+			if got, want := c.Draw(), i%max(lanes, 1); got != want {
+				t.Errorf("draw %d of %d lanes: lane %d, want %d", i, lanes, got, want)
+			}
+		}
+	}
+	if h.Lane = 2; c.Draw() != 2 || c.Memory.Load(Draws) != 7 {
+		t.Error("a client draws in the page of lane 2")
 	}
 }
 
