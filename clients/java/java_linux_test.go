@@ -5,17 +5,25 @@ package java_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/firn-id/firn/clients/internal/clienttest"
 	"github.com/firn-id/firn/internal/pagefile"
+	"github.com/firn-id/firn/lease"
+	"github.com/firn-id/firn/page"
+	"github.com/firn-id/firn/store"
+	"github.com/firn-id/firn/store/memory"
 )
 
 func TestMain(m *testing.M) { clienttest.Main(m) }
@@ -169,6 +177,106 @@ func TestAtOnce(t *testing.T) {
 		func(path string) *exec.Cmd { return java("Take", "until", path) },
 		func(path string) *exec.Cmd { return java("Take", "until", path, "8") },
 	)
+}
+
+// TestLanes: a process takes a lane and keeps to it, each lane gets its turn, and a process of a lane that the next
+// agent does not have takes one that it has.
+func TestLanes(t *testing.T) {
+	java := build(t)
+	agent := clienttest.Serve(t, clienttest.Lanes(3))
+	var all clienttest.IDs
+	count := map[int64]int{}
+	for range 6 {
+		out, err := java("Take", "batch", agent.Path, "3", "50").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var one clienttest.IDs
+		one.Add(t, "one", string(out))
+		all.Add(t, "all", string(out))
+		for worker, n := range one.Workers() {
+			if n != 150 {
+				t.Errorf("%d of 150 ids of a process are of worker %d", n, worker)
+			}
+			count[worker]++
+		}
+	}
+	if len(count) != 3 || count[0] != 2 || count[1] != 2 || count[2] != 2 {
+		t.Errorf("processes by worker: %v", count)
+	}
+	var ends []func() int
+	for range 3 { // one in each lane
+		ends = append(ends, all.Start(t, java("Take", "until", agent.Path, "2")))
+	}
+	for end := time.Now().Add(time.Minute); draws(t, agent.Path) < 9; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("processes do not take lanes")
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	for _, n := range []int{1, 3} {
+		agent.Stop()
+		agent.Lanes = n
+		agent.Start()
+		time.Sleep(time.Second)
+	}
+	before := all.Count()
+	for _, end := range ends {
+		end()
+	}
+	t.Logf("%d ids, by worker: %v", all.Count()-before, all.Workers())
+}
+
+// draws is how many lanes were taken of an agent.
+func draws(t *testing.T, path string) uint64 {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary.LittleEndian.Uint64(b[1280:])
+}
+
+// TestReplaced: agents follow each other quickly while the page is opened. Java reads the attributes of a path, and not
+// those of an open file.
+func TestReplaced(t *testing.T) {
+	java := build(t)
+	path, st := filepath.Join(clienttest.Dir(t), "page"), memory.New()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			if err := serve(ctx, st, path); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	out, err := java("-Dwait=20000", "Take", "opens", path, "1000").CombinedOutput()
+	cancel()
+	wg.Wait()
+	if err != nil {
+		t.Errorf("%v: %s", err, out[max(0, len(out)-500):])
+	}
+}
+
+// serve serves a page for 20 ms.
+func serve(ctx context.Context, st store.Store, path string) error {
+	l, err := lease.Open(ctx, st, nil)
+	if err != nil {
+		return unlessDone(ctx, err)
+	}
+	over, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	return errors.Join(page.Serve(over, l, path, &page.Options{Logger: slog.New(slog.DiscardHandler)}), l.Close())
+}
+
+// unlessDone returns no error if ctx is done.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // TestOtherPool: a client does not change to a page of another pool by itself.

@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"bytes"
+	"maps"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -85,6 +86,13 @@ func (s *IDs) Add(t *testing.T, who, out string) int {
 		n++
 	}
 	return n
+}
+
+// Workers returns how many ids are of each worker.
+func (s *IDs) Workers() map[int64]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.workers)
 }
 
 // Count returns how many ids there are.

@@ -10,7 +10,8 @@ import java.util.concurrent.CountDownLatch;
 /**
  * Takes ids from a page, as told, and prints them, a line an id, with an empty line after those of each thread.
  *
- * <p>next PATH N | batch PATH N SIZE | threads PATH N THREADS | until PATH [THREADS] | interrupt PATH | bench PATH N SIZE
+ * <p>next PATH N | batch PATH N SIZE | threads PATH N THREADS | until PATH [THREADS] | interrupt PATH |
+ * opens PATH N | bench PATH N SIZE
  *
  * <p>until takes ids until its standard input ends. wait, a property, is how long calls wait, in milliseconds.
  */
@@ -81,6 +82,15 @@ public final class Take {
 		t.start();
 	}
 
+	/** Opens the page n times, and takes an id each time. */
+	private static void opens(Path path, int n) {
+		for (int i = 0; i < n; i++) {
+			try (Firn ids = Firn.open(path, Duration.ofSeconds(20))) {
+				print(ids.next() + "\n");
+			}
+		}
+	}
+
 	/** A thread waits for an id, and is interrupted. */
 	private static void interrupt(Firn ids) throws InterruptedException {
 		CountDownLatch begun = new CountDownLatch(1);
@@ -123,6 +133,7 @@ public final class Take {
 				case "threads" -> run(more, () -> print(take(ids, n)));
 				case "until" -> run(n, () -> print(until(ids)));
 				case "interrupt" -> interrupt(ids);
+				case "opens" -> opens(path, n);
 				case "bench" -> bench(ids, n, more);
 				default -> throw new IllegalArgumentException(args[0]);
 			}

@@ -15,7 +15,7 @@ public final class Rules {
 		long clock;
 
 		Disturbed(ByteBuffer memory) {
-			super(memory);
+			super(memory, null, 0);
 			this.memory = memory;
 		}
 
@@ -100,7 +100,7 @@ public final class Rules {
 		Scanner in = new Scanner(System.in);
 		StringBuilder out = new StringBuilder();
 		while (in.hasNextLong()) {
-			Page p = new Page(memory(in.nextLong(), in.nextInt(), in.nextLong(), in.nextLong()));
+			Page p = new Page(memory(in.nextLong(), in.nextInt(), in.nextLong(), in.nextLong()), null, 0);
 			long word = in.nextLong(), horizon = in.nextLong();
 			p.above = in.nextLong();
 			long now = in.nextLong(), n = in.nextLong(), first = p.first(word, horizon, now);

@@ -30,6 +30,8 @@ import java.util.concurrent.locks.ReentrantLock;
  * <p>A Firn may be used by many threads at once; one for a process is enough. It holds no id between two calls. The ids of a
  * process increase if it has one Firn for a page, also when a new agent has made a new page: calls find that by themselves.
  *
+ * <p>Where the agent has several lanes, a Firn takes one of them and keeps to it.
+ *
  * <p>Where a call waits, a thread that is interrupted stops waiting: the call throws what it waited for, and the thread stays
  * interrupted.
  */
@@ -80,7 +82,7 @@ public final class Firn implements AutoCloseable {
 		Firn f = new Firn(path.toAbsolutePath(), nanoseconds(wait));
 		for (long since = System.nanoTime();;) {
 			try {
-				f.page = Place.map(f.path);
+				f.page = f.draw(Place.map(f.path, 0));
 				return f;
 			} catch (FirnException e) {
 				if (e.code() != NO_PAGE || System.nanoTime() - since >= f.wait || !sleep(PAUSE)) {
@@ -223,34 +225,73 @@ public final class Firn implements AutoCloseable {
 		}
 	}
 
-	/** Changes from p to the page at the path, if that is another one that this process may use. */
+	/** Takes the lane of this Firn: from the page at the path it goes to the lane's page, if that gives ids. */
+	private Page draw(Page p) {
+		int lane = p.draw();
+		if (lane == p.at) {
+			return p;
+		}
+		try {
+			Page next = Place.map(path, lane);
+			return p.alike(next) && next.lane == lane && next.gives() ? next : p;
+		} catch (FirnException e) {
+			return p;
+		}
+	}
+
+	/** Changes from p to another page, if there is one that this process may use. */
 	private boolean follow(Page p) {
 		found = null;
+		Page next = null;
 		try {
-			if (Place.of(path).is(p)) {
-				return false;
-			}
-			Page next = Place.map(path);
-			if (!p.alike(next)) {
-				throw new FirnException(POOL, path, "the path has a page of another pool, layout or shard now; open it again to use it");
-			}
-			next.above = p.leave();
-			page = next;
-			return true;
+			next = another(p);
 		} catch (FirnException e) {
 			found = e;
-		} catch (NoSuchFileException e) {
-			found = new FirnException(NO_PAGE, path, "there is no page; start its agent, or correct the path", e);
-		} catch (IOException e) {
-			found = new FirnException(SYSTEM, path, e.toString(), e);
 		}
-		return false;
+		if (next == null && p.at != 0) {
+			next = withoutLane(p);
+		}
+		if (next == null) {
+			return false;
+		}
+		found = null;
+		next.above = p.leave();
+		page = next;
+		return true;
+	}
+
+	/** Maps the page that is now where p was; null if it is p. */
+	private Page another(Page p) {
+		try {
+			if (Place.of(p.path).is(p)) {
+				return null;
+			}
+		} catch (NoSuchFileException e) {
+			throw new FirnException(NO_PAGE, p.path, "there is no page; start its agent, or correct the path", e);
+		} catch (IOException e) {
+			throw new FirnException(SYSTEM, p.path, e.toString(), e);
+		}
+		Page next = Place.map(path, p.at);
+		if (!p.alike(next)) {
+			throw new FirnException(POOL, p.path, "the path has a page of another pool, layout or shard now; open it again to use it");
+		}
+		return next;
+	}
+
+	/** Maps a page of an agent that was started with fewer lanes, and does not serve that of p any more; null if there is none. */
+	private Page withoutLane(Page p) {
+		try {
+			Page first = Place.map(path, 0);
+			return first.lanes <= p.at && p.alike(first) ? draw(first) : null;
+		} catch (FirnException e) {
+			return null; // the error of p's own path says more
+		}
 	}
 
 	/** The error of a call that found no page that it can use. */
 	private FirnException why(Page p, long answer) {
 		if (answer == Page.WAIT) {
-			return new FirnException(BUSY, path, "the ids of this moment are used up; retry, or allow a longer wait");
+			return new FirnException(BUSY, p.path, "the ids of this moment are used up; retry, or allow a longer wait");
 		}
 		looking.lock();
 		try {
@@ -261,10 +302,10 @@ public final class Firn implements AutoCloseable {
 			looking.unlock();
 		}
 		if (answer == Page.SHUT) {
-			return new FirnException(CLOSED, path, "its agent has ended; start it again: ids resume when it serves the page");
+			return new FirnException(CLOSED, p.path, "its agent has ended; start it again: ids resume when it serves the page");
 		}
 		Duration ago = Duration.ofNanos(p.ended());
-		return new FirnException(ENDED, path, "ids ended at " + Instant.now().minus(ago).truncatedTo(ChronoUnit.MILLIS)
+		return new FirnException(ENDED, p.path, "ids ended at " + Instant.now().minus(ago).truncatedTo(ChronoUnit.MILLIS)
 			+ ": its agent or the agent's store is away; retry, ids resume when both are back");
 	}
 }

@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
@@ -20,7 +21,7 @@ import java.util.Arrays;
 class Page {
 	static final int SIZE = 4096, HEADER = 1024;
 
-	static final int NUMBER = 1024, HORIZON = 1152, CLOSED_AT = 1160, MONOTONIC = 1168;
+	static final int NUMBER = 1024, HORIZON = 1152, CLOSED_AT = 1160, MONOTONIC = 1168, DRAWS = 1280;
 	static final long CLOSED = -1;
 
 	/** Answers besides a number, which is not negative. */
@@ -32,7 +33,10 @@ class Page {
 	private final long tick, fixed, even, ahead;
 	private final int seqBits, seqShift, timeShift;
 	private final byte[] identity; // shard, pool id, pool, layout
-	final long device, inode, born;
+	final long device, inode;
+	final int lanes, lane; // how many pages the agent has, and which of them this is
+	final Path path;
+	final int at; // 0: path is the one that was opened; n: it is that path with .n after it
 
 	/** Numbers are taken only above this one: what the process may have taken from pages before. Set before others see the page. */
 	long above;
@@ -41,11 +45,12 @@ class Page {
 	private volatile boolean left;
 
 	/** Takes a page whose header {@link Place} has checked. */
-	Page(ByteBuffer memory) {
+	Page(ByteBuffer memory, Path path, int at) {
 		this.memory = memory.order(ByteOrder.LITTLE_ENDIAN);
+		this.path = path;
+		this.at = at;
 		device = memory.getLong(40);
 		inode = memory.getLong(48);
-		born = memory.getLong(56);
 		tick = memory.getLong(96);
 		fixed = memory.getLong(104);
 		even = memory.getLong(112);
@@ -53,6 +58,8 @@ class Page {
 		seqBits = memory.get(128);
 		seqShift = memory.get(129);
 		timeShift = memory.get(130);
+		lanes = Math.max(memory.get(131), 1);
+		lane = memory.get(132);
 		identity = new byte[8 + HEADER - 192];
 		memory.get(72, identity, 0, 8);
 		memory.get(192, identity, 8, HEADER - 192);
@@ -165,6 +172,25 @@ class Page {
 				}
 			}
 			return Math.max((((word >>> seqBits) + 1) << seqBits) - 1, above); // this page may be behind one before it
+		} finally {
+			Reference.reachabilityFence(this);
+		}
+	}
+
+	/** Returns the lane that a client takes: each draw gives the next one. */
+	final int draw() {
+		try {
+			return lanes < 2 || lane != 0 ? at : (int) Long.remainderUnsigned((long) WORD.getAndAdd(memory, DRAWS, 1L), lanes);
+		} finally {
+			Reference.reachabilityFence(this);
+		}
+	}
+
+	/** Whether the page gives ids now, or after a wait for the clock. */
+	final boolean gives() {
+		try {
+			long first = first(load(NUMBER), load(HORIZON), now());
+			return first >= 0 || first == WAIT;
 		} finally {
 			Reference.reachabilityFence(this);
 		}

@@ -52,22 +52,38 @@ final class Place {
 		return device == page.device && inode == page.inode;
 	}
 
-	/** Maps the page at a path. */
-	static Page map(Path path) {
+	private boolean is(Place other) {
+		return device == other.device && inode == other.inode;
+	}
+
+	/** The path of a lane of the agent at a path. */
+	static Path lane(Path path, int lane) {
+		return lane == 0 ? path : Path.of(path + "." + lane);
+	}
+
+	/** Maps the page of a lane of the agent at a path. */
+	static Page map(Path agent, int lane) {
+		Path path = lane(agent, lane);
 		String system = System.getProperty("os.name") + " " + System.getProperty("os.arch");
 		if (!system.equals("Linux amd64") && !system.equals("Linux aarch64")) {
 			throw new FirnException(UNUSABLE, path, "pages work on Linux on amd64 and arm64 only, and this is " + system);
 		}
 		try {
+			// Java reads the attributes of a path, and not of an open file. If an agent replaces the page meanwhile, they are not
+			// of the file that was mapped: so a refusal holds only if it comes twice.
+			FirnException refused = null;
 			for (int i = 0; i < 10; i++) {
 				Place place = of(path);
-				Page page = place.open(path);
-				Place after = of(path);
-				if (after.device == place.device && after.inode == place.inode) {
-					return page;
+				try {
+					return new Page(place.open(path), path, lane);
+				} catch (FirnException e) {
+					if (refused != null && of(path).is(place)) {
+						throw e;
+					}
+					refused = e;
 				}
 			}
-			throw new FirnException(UNUSABLE, path, "agents replace it all the time; run one agent at a path");
+			throw refused;
 		} catch (NoSuchFileException e) {
 			throw new FirnException(NO_PAGE, path, "there is no page; start its agent, or correct the path", e);
 		} catch (AccessDeniedException e) {
@@ -78,7 +94,7 @@ final class Place {
 	}
 
 	/** Maps the file at a path, which is this one unless it was replaced meanwhile. */
-	private Page open(Path path) throws IOException {
+	private ByteBuffer open(Path path) throws IOException {
 		String why = fileSystem(path.toRealPath());
 		if (why == null && (!regular || size != Page.SIZE)) {
 			why = "it is not a page";
@@ -100,7 +116,7 @@ final class Place {
 		if (why != null) {
 			throw new FirnException(UNUSABLE, path, why);
 		}
-		return new Page(memory);
+		return memory;
 	}
 
 	/** Says why a header cannot be of a page of this process; null where it can. */
@@ -114,8 +130,8 @@ final class Place {
 			return "it has a format that this package does not know: use a newer one";
 		}
 		int seqBits = b.get(128) & 0xff;
-		if (b.getInt(12) != Page.SIZE || seqBits > 62 || (b.get(129) & 0xff) > 63 || (b.get(130) & 0xff) > 63 || b.getLong(96) <= 0
-			|| Long.compareUnsigned(b.getLong(120), 1_000_000_000) > 0 || b.getLong(112) >>> seqBits != 0) {
+		if (b.getInt(12) != Page.SIZE || seqBits > 62 || (b.get(129) & 0xff) > 63 || (b.get(130) & 0xff) > 63 || (b.get(131) & 0xff) > 64
+			|| b.get(132) != 0 && (b.get(132) & 0xff) >= (b.get(131) & 0xff) || b.getLong(96) <= 0 || Long.compareUnsigned(b.getLong(120), 1_000_000_000) > 0 || b.getLong(112) >>> seqBits != 0) {
 			return "its header is damaged";
 		}
 		String id = Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).strip().replace("-", "");
