@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/firn-id/firn/clients/internal/clienttest"
 )
@@ -57,6 +58,24 @@ func TestTake(t *testing.T) {
 		if err == nil || !strings.HasPrefix(string(out), code) {
 			t.Errorf("%s: %v: %s, want %s", strings.Join(args, " "), err, out, code)
 		}
+	}
+}
+
+// TestEnded: where an agent was killed, an error says since when the page has no ids.
+func TestEnded(t *testing.T) {
+	agent := clienttest.Serve(t, clienttest.Brief)
+	program := compile(t, "gcc", "testdata/line.c", ".", "-O2")
+	agent.Kill()
+	time.Sleep(clienttest.Outage + time.Second)
+	cmd := exec.CommandContext(t.Context(), program, agent.Path)
+	cmd.Stdin = strings.NewReader("\n")
+	before := time.Now()
+	out, _ := cmd.CombinedOutput()
+	_, text, _ := strings.Cut(string(out), "3: firn: page "+agent.Path+": ids ended at ")
+	text, cure, _ := strings.Cut(text, "Z: ")
+	at, err := time.Parse("2006-01-02T15:04:05", text)
+	if ago := before.Sub(at); err != nil || ago < 0 || ago > 20*time.Second || !strings.HasPrefix(cure, "its agent or the agent's store is away; retry") {
+		t.Errorf("%s: %v, %s ago", out, err, ago)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestErrors(t *testing.T) {
 	refused(t, node("-e", "require('firn-page').open(1)"), "TypeError: path: the path of a page, a string")
 	agent.Kill()
 	time.Sleep(clienttest.Outage + time.Second)
-	refused(t, take("next", path, "1"), "FIRN_EENDED", "its agent or the agent's store is away; retry")
+	refused(t, take("next", path, "1"), "FIRN_EENDED", "ids ended at 20", "its agent or the agent's store is away; retry")
 	if out, err := take("loop", path).CombinedOutput(); err != nil || string(out) != "FIRN_EENDED free\n" {
 		t.Errorf("a call that waits: %s, %v", out, err)
 	}
