@@ -7,9 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +17,6 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/clients/internal/clienttest"
-	"github.com/firn-id/firn/internal/pagefile"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/page"
 	"github.com/firn-id/firn/store"
@@ -301,63 +298,6 @@ func TestOtherPool(t *testing.T) {
 	}
 	if err := cmd.Wait(); err == nil || !strings.Contains(errs.String(), "page of another pool, layout or shard now; open it again") {
 		t.Errorf("%v: %s", err, errs.String())
-	}
-}
-
-// rules runs a program in the package of the client.
-func rules(t *testing.T, arg, input string) string {
-	t.Helper()
-	clienttest.Program(t, "javac", debian)
-	dir := t.TempDir()
-	sources, err := filepath.Glob("src/main/java/id/firn/*.java")
-	if err != nil {
-		t.Fatal(err)
-	}
-	clienttest.Output(t, ".", "javac", append([]string{"-d", dir, "testdata/id/firn/Rules.java"}, sources...)...)
-	cmd := exec.CommandContext(t.Context(), "java", "-cp", dir, "id.firn.Rules", arg)
-	cmd.Stdin = strings.NewReader(input)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return string(out)
-}
-
-// TestSteps: what others do to the words of a page between two steps of a call.
-func TestSteps(t *testing.T) { rules(t, "steps", "") }
-
-// TestLook: Java decides as package pagefile does, whatever it finds in a page.
-func TestLook(t *testing.T) {
-	const cases = 20_000
-	r := rand.New(rand.NewPCG(1, 2))
-	var in, want strings.Builder
-	for range cases {
-		bits := uint8(r.IntN(20))
-		h := &pagefile.Header{Tick: 1 + r.Int64N(1000), SeqBits: bits, Even: r.Uint64N(1 << bits)}
-		h.Ahead = r.Int64N(5) * h.Tick
-		tick := 1 + r.Uint64N(100)
-		near := func() uint64 { return (tick+r.Uint64N(6))<<bits + r.Uint64N(1<<bits+2) }
-		word, horizon, above, n := near(), near(), near(), 1+r.Uint64N(2<<bits)
-		if r.IntN(20) == 0 {
-			word = pagefile.Closed
-		}
-		if r.IntN(2) == 0 {
-			above = 0
-		}
-		now := (int64(tick) + r.Int64N(8)) * h.Tick
-		first, last, do := h.Look(word, horizon, above, now, n)
-		answer := fmt.Sprint(map[pagefile.Answer]int{pagefile.Wait: -1, pagefile.Ended: -2, pagefile.Shut: -3}[do], " 0\n")
-		if do == pagefile.Take {
-			answer = fmt.Sprintln(first, last)
-		}
-		fmt.Fprintln(&in, h.Tick, bits, h.Even, h.Ahead, int64(word), horizon, above, now, n)
-		want.WriteString(answer)
-	}
-	got := strings.Split(rules(t, "look", in.String()), "\n")
-	for i, line := range strings.Split(want.String(), "\n") {
-		if i >= len(got) || got[i] != line {
-			t.Fatalf("case %s: %s, want %s", strings.Split(in.String(), "\n")[i], got[i], line)
-		}
 	}
 }
 

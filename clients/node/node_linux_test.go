@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { clienttest.Main(m) }
 
-// install packs the package and installs it in a directory, as a user does. It returns a function for the commands of its node.
+// install packs the package and installs it in a directory, as a user does. It returns a function for the commands of its
+// node: that of PATH, so that the tests run with another version if PATH has its directory.
 func install(t *testing.T) (command func(args ...string) *exec.Cmd) {
 	t.Helper()
 	node := clienttest.Program(t, "node", "nodejs")
@@ -56,34 +57,6 @@ func install(t *testing.T) (command func(args ...string) *exec.Cmd) {
 // TestTake: ids, texts, batches, worker threads, forked and cluster processes take ids of one page, and no id comes twice.
 func TestTake(t *testing.T) {
 	node := install(t)
-	takes(t, func(args ...string) *exec.Cmd { return node(append([]string{"take.js"}, args...)...) })
-}
-
-// TestOtherNode does the same with the node that FIRN_TEST_NODE names, for another version than that of the machine.
-func TestOtherNode(t *testing.T) {
-	other := os.Getenv("FIRN_TEST_NODE")
-	if other == "" {
-		t.Skip("FIRN_TEST_NODE names no other node")
-	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(install(t)().Dir)); err != nil {
-		t.Fatal(err)
-	}
-	addon := dir + "/node_modules/firn-page/build/firn.node"
-	if err := os.Remove(addon); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(clienttest.Output(t, dir, other, "--version"))
-	clienttest.Output(t, dir, other, "node_modules/firn-page/install.js")
-	takes(t, func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), other, append([]string{"take.js"}, args...)...)
-		cmd.Dir = dir
-		return cmd
-	})
-}
-
-func takes(t *testing.T, take func(args ...string) *exec.Cmd) {
-	t.Helper()
 	path := clienttest.Serve(t).Path
 	var ids clienttest.IDs
 	for _, c := range []struct {
@@ -99,7 +72,7 @@ func takes(t *testing.T, take func(args ...string) *exec.Cmd) {
 		{[]string{"fork", path, "5000", "3"}, 20000},
 		{[]string{"cluster", path, "5000", "3"}, 20000},
 	} {
-		if n := ids.Run(t, take(c.args...)); n != c.want {
+		if n := ids.Run(t, node(append([]string{"take.js"}, c.args...)...)); n != c.want {
 			t.Errorf("%s: %d ids, want %d", strings.Join(c.args, " "), n, c.want)
 		}
 	}

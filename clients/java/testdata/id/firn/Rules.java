@@ -12,11 +12,20 @@ public final class Rules {
 	private static final class Disturbed extends Page {
 		final ByteBuffer memory;
 		Runnable before = () -> { }, after = () -> { };
+		Runnable onLoad = () -> { };
 		long clock;
 
 		Disturbed(ByteBuffer memory) {
 			super(memory, null, 0);
 			this.memory = memory;
+		}
+
+		@Override
+		long load(int word) {
+			Runnable now = onLoad;
+			onLoad = () -> { };
+			now.run();
+			return super.load(word);
 		}
 
 		@Override
@@ -74,6 +83,16 @@ public final class Rules {
 		r.after = () -> r.leave();
 		want("left after the swap", r.take(1, null), Page.PARTED);
 		want("left", r.take(1, null), Page.PARTED);
+
+		Disturbed v = page();
+		v.memory.putLong(Page.NUMBER, HORIZON_NOW + 15);
+		want("the horizon is reached", v.take(1, null), Page.ENDED);
+		want("a call that is refused does not write", v.memory.getLong(Page.NUMBER), HORIZON_NOW + 15);
+
+		// A call swaps the word, then looks whether it has left. leave marks, then loads the word: its mark is there by then.
+		Disturbed u = page();
+		u.onLoad = () -> want("marked before the word is loaded", u.take(1, null), Page.PARTED);
+		u.leave();
 
 		Disturbed s = page();
 		s.memory.putLong(Page.NUMBER, 77).putLong(Page.CLOSED_AT, 0);
