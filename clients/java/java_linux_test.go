@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/clients/internal/clienttest"
+	"github.com/firn-id/firn/internal/version"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/page"
 	"github.com/firn-id/firn/store"
@@ -25,32 +26,7 @@ import (
 
 func TestMain(m *testing.M) { clienttest.Main(m) }
 
-const debian = "openjdk-17-jdk-headless"
-
-// build builds firn.jar as the README says, and the programs of the tests. It returns a function for their commands.
-func build(t *testing.T) (command func(args ...string) *exec.Cmd) {
-	t.Helper()
-	clienttest.Program(t, "javac", debian)
-	java := clienttest.Program(t, "java", debian)
-	dir := clienttest.Shared(t, func(dir string) {
-		if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS("src")); err != nil {
-			t.Fatal(err)
-		}
-		clienttest.Output(t, dir, "sh", "-ec", clienttest.Samples(t, "README.md", "sh")[0])
-		take, err := filepath.Abs("testdata/Take.java")
-		if err != nil {
-			t.Fatal(err)
-		}
-		clienttest.Output(t, dir, "javac", "-Xlint:all", "-Werror", "-p", "firn.jar", "--add-modules", "id.firn", "-d", "programs", take)
-	})
-	return func(args ...string) *exec.Cmd {
-		// One collector thread and a small heap: many of these run at once.
-		flags := []string{"-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-p", "firn.jar", "--add-modules", "id.firn", "-cp", "programs"}
-		cmd := exec.CommandContext(t.Context(), java, append(flags, args...)...)
-		cmd.Dir = dir
-		return cmd
-	}
-}
+func build(t *testing.T) func(args ...string) *exec.Cmd { return clienttest.Java(t) }
 
 // TestTake: single ids, batches and threads take ids of one page, and no id comes twice. Errors say what to do.
 func TestTake(t *testing.T) {
@@ -301,8 +277,11 @@ func TestOtherPool(t *testing.T) {
 	}
 }
 
-// TestReadme runs the sample of the README.
+// TestReadme runs the sample of the README. The project of Maven has the version of firn.
 func TestReadme(t *testing.T) {
+	if pom, err := os.ReadFile("pom.xml"); err != nil || !strings.Contains(string(pom), "<version>"+version.Number+"</version>") {
+		t.Errorf("pom.xml does not have version %s, %v", version.Number, err)
+	}
 	java := build(t)
 	agent := clienttest.Serve(t)
 	dir := java().Dir

@@ -19,7 +19,7 @@ import (
 // them all: a line each.
 func rules(t *testing.T, arg, input string, pages ...string) []string {
 	t.Helper()
-	clienttest.Program(t, "javac", debian)
+	clienttest.Program(t, "javac", "openjdk-17-jdk-headless")
 	dir := t.TempDir()
 	b, err := os.ReadFile("testdata/id/firn/Rules.java")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,44 +16,7 @@ import (
 
 func TestMain(m *testing.M) { clienttest.Main(m) }
 
-// install packs the package and installs it in a directory, as a user does. It returns a function for the commands of its
-// node: that of PATH, so that the tests run with another version if PATH has its directory.
-func install(t *testing.T) (command func(args ...string) *exec.Cmd) {
-	t.Helper()
-	node := clienttest.Program(t, "node", "nodejs")
-	clienttest.Program(t, "cc", "gcc")
-	npm := clienttest.Program(t, "npm", "npm")
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := clienttest.Shared(t, func(dir string) {
-		// Packed from a copy: packing writes firn.h.
-		copied := filepath.Join(dir, "clients")
-		for _, name := range []string{"node", "c"} {
-			if err := os.CopyFS(filepath.Join(copied, name), os.DirFS(filepath.Join(here, "..", name))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		clienttest.Output(t, copied+"/node", npm, "pack", "--pack-destination", dir)
-		if err := os.WriteFile(dir+"/package.json", []byte(`{"private": true}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out := clienttest.Output(t, dir, npm, "install", "--offline", "--no-audit", "--no-fund", "--cache", dir+"/cache", "./firn-page-0.1.0.tgz")
-		if err := os.RemoveAll(copied); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(dir + "/node_modules/firn-page/build/firn.node"); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		clienttest.Copy(t, dir, filepath.Join(here, "testdata/take.js"))
-	})
-	return func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), node, args...)
-		cmd.Dir = dir
-		return cmd
-	}
-}
+func install(t *testing.T) func(args ...string) *exec.Cmd { return clienttest.Node(t) }
 
 // TestTake: ids, texts, batches, worker threads, forked and cluster processes take ids of one page, and no id comes twice.
 func TestTake(t *testing.T) {
@@ -74,6 +38,28 @@ func TestTake(t *testing.T) {
 	} {
 		if n := ids.Run(t, node(append([]string{"take.js"}, c.args...)...)); n != c.want {
 			t.Errorf("%s: %d ids, want %d", strings.Join(c.args, " "), n, c.want)
+		}
+	}
+}
+
+// TestTypes: the types for TypeScript name all that the module has.
+func TestTypes(t *testing.T) {
+	node := install(t)
+	b, err := os.ReadFile("index.d.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := clienttest.Serve(t)
+	const list = `const firn = require('firn-page'); const page = firn.open(process.argv[1]);
+		console.log([...Object.keys(firn), ...Object.getOwnPropertyNames(Object.getPrototypeOf(page))].join(' '))`
+	out, err := node("-e", list, agent.Path).Output()
+	names := strings.Fields(string(out))
+	if err != nil || len(names) < 9 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		if name != "constructor" && !regexp.MustCompile(`\b`+name+`\b`).Match(b) {
+			t.Errorf("index.d.ts does not have %s", name)
 		}
 	}
 }

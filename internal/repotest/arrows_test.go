@@ -40,8 +40,9 @@ var arrows = []rule{
 	// It puts a mapped file in the place of a lease's generator; lease knows of it only what internal/pagefile declares.
 	{pkg: "page", ours: []string{".", "lease", "store", "internal/pagefile"}, third: []string{"golang.org/x/sys/"}},
 	// Tests only: the clients in other languages.
+	{pkg: "clients"},
 	{pkg: "clients/*"},
-	{pkg: "clients/internal/clienttest", ours: []string{".", "lease", "page", "store", "store/sqlite"}},
+	{pkg: "clients/internal/clienttest", ours: []string{".", "lease", "page", "store", "store/sqlite", "internal/version"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "plan", ours: []string{"."}},

@@ -36,27 +36,35 @@ func Main(m *testing.M) {
 var shared struct {
 	sync.Mutex
 	dir    string
-	failed bool
+	filled map[string]bool // by name: whether fill came to its end
 }
 
-// Shared returns a directory that all tests of a package have in common. The first call fills it.
-func Shared(t *testing.T, fill func(dir string)) string {
+// Shared returns a directory that all tests of a package have in common, by a name. The first call fills it.
+func Shared(t *testing.T, name string, fill func(dir string)) string {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.failed {
-		t.Fatal("an earlier test could not build the client")
-	}
 	if shared.dir == "" {
 		dir, err := os.MkdirTemp("", "firn-client-")
 		if err != nil {
 			t.Fatal(err)
 		}
-		shared.dir, shared.failed = dir, true
-		fill(dir)
-		shared.failed = false
+		shared.dir, shared.filled = dir, map[string]bool{}
 	}
-	return shared.dir
+	dir := filepath.Join(shared.dir, name)
+	filled, known := shared.filled[name]
+	if known && !filled {
+		t.Fatalf("an earlier test could not build %s", name)
+	}
+	if !known {
+		shared.filled[name] = false
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		fill(dir)
+		shared.filled[name] = true
+	}
+	return dir
 }
 
 // Program returns the path of an installed program. Without it the test is skipped, and fails where CI runs.

@@ -116,7 +116,7 @@ func Storm(t *testing.T, clients ...func(path string) *exec.Cmd) {
 	for _, client := range append([]func(string) *exec.Cmd{inC, inGo, inC, inGo}, clients...) {
 		ends = append(ends, ids.Start(t, client(a.Path)))
 	}
-	time.Sleep(time.Second)
+	time.Sleep(time.Second + time.Duration(len(clients))*400*time.Millisecond) // all have begun
 	a.Stop()
 	time.Sleep(100 * time.Millisecond) // nobody has ids
 	a.Start()
