@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"bytes"
+	"io"
 	"maps"
 	"os/exec"
 	"strconv"
@@ -31,6 +32,16 @@ func (s *IDs) Run(t *testing.T, cmd *exec.Cmd) int {
 // Start starts a program. end ends its standard input, waits for the program and does the rest of Run.
 func (s *IDs) Start(t *testing.T, cmd *exec.Cmd) (end func() int) {
 	t.Helper()
+	in, wait := s.start(t, cmd)
+	return func() int {
+		t.Helper()
+		in.Close()
+		return wait()
+	}
+}
+
+func (s *IDs) start(t *testing.T, cmd *exec.Cmd) (in io.Closer, wait func() int) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	in, err := cmd.StdinPipe()
@@ -41,9 +52,8 @@ func (s *IDs) Start(t *testing.T, cmd *exec.Cmd) (end func() int) {
 		t.Fatalf("%s: %v", who(cmd), err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return func() int {
+	return in, func() int {
 		t.Helper()
-		in.Close()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%s: %v: %s", who(cmd), err, errs.String())
 		}
@@ -112,9 +122,11 @@ func Storm(t *testing.T, clients ...func(path string) *exec.Cmd) {
 	inGo := func(path string) *exec.Cmd { return Go(t, path) }
 	a := Serve(t, Brief)
 	var ids IDs
-	var ends []func() int
+	var inputs []io.Closer
+	var waits []func() int
 	for _, client := range append([]func(string) *exec.Cmd{inC, inGo, inC, inGo}, clients...) {
-		ends = append(ends, ids.Start(t, client(a.Path)))
+		in, wait := ids.start(t, client(a.Path))
+		inputs, waits = append(inputs, in), append(waits, wait)
 	}
 	time.Sleep(time.Second + time.Duration(len(clients))*400*time.Millisecond) // all have begun
 	a.Stop()
@@ -124,12 +136,15 @@ func Storm(t *testing.T, clients ...func(path string) *exec.Cmd) {
 	a.Kill()
 	a.Start()
 	time.Sleep(Outage + time.Second)
-	for i, end := range ends {
-		if n := end(); n == 0 {
+	for _, in := range inputs {
+		in.Close()
+	}
+	for i, wait := range waits {
+		if n := wait(); n == 0 {
 			t.Errorf("process %d made no ids", i)
 		}
 	}
-	t.Logf("%d ids of %d processes, by worker: %v", ids.Count(), len(ends), ids.workers)
+	t.Logf("%d ids of %d processes, by worker: %v", ids.Count(), len(waits), ids.workers)
 	if len(ids.workers) < 2 {
 		t.Error("no process changed to the page of another worker")
 	}

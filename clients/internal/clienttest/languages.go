@@ -25,7 +25,7 @@ func Java(t *testing.T) func(args ...string) *exec.Cmd {
 	})
 	return func(args ...string) *exec.Cmd {
 		// One collector thread and a small heap: many of these run at once.
-		flags := []string{"-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-p", "firn.jar", "--add-modules", "id.firn", "-cp", "programs"}
+		flags := []string{"-XX:+UseSerialGC", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-p", "firn.jar", "--add-modules", "id.firn", "-cp", "programs"}
 		cmd := exec.CommandContext(t.Context(), java, append(flags, args...)...)
 		cmd.Dir = dir
 		return cmd
