@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { clienttest.Main(m) }
 
 // TestStorm: processes in all languages take ids of one page while it gets other agents. The long form has 64 processes.
 func TestStorm(t *testing.T) {
-	java, node := clienttest.Java(t), clienttest.Node(t)
+	java, node := clienttest.Java(t), clienttest.JavaScript(t)
 	clients := []func(path string) *exec.Cmd{
 		func(path string) *exec.Cmd { return java("Take", "until", path) },
 		func(path string) *exec.Cmd { return java("Take", "until", path, "4") },

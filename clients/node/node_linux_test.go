@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { clienttest.Main(m) }
 
-func install(t *testing.T) func(args ...string) *exec.Cmd { return clienttest.Node(t) }
+func install(t *testing.T) func(args ...string) *exec.Cmd { return clienttest.JavaScript(t) }
 
 // TestTake: ids, texts, batches, worker threads, forked and cluster processes take ids of one page, and no id comes twice.
 func TestTake(t *testing.T) {

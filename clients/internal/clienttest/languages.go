@@ -32,9 +32,9 @@ func Java(t *testing.T) func(args ...string) *exec.Cmd {
 	}
 }
 
-// Node packs the package of clients/node and installs it, as its README says, beside the program take.js of its tests. It
+// JavaScript packs the package of clients/node and installs it, as its README says, beside the program take.js of its tests. It
 // returns a function for the commands of node: that of PATH, so that tests run with another version if PATH has its directory.
-func Node(t *testing.T) func(args ...string) *exec.Cmd {
+func JavaScript(t *testing.T) func(args ...string) *exec.Cmd {
 	t.Helper()
 	node := Program(t, "node", "nodejs libnode-dev")
 	Program(t, "cc", "gcc")
