@@ -33,7 +33,7 @@ func install(t *testing.T) python {
 		clienttest.Missing(t, "Python lacks what packages are built with (apt-get install python3-dev python3-pip python3-setuptools python3-venv python3-wheel)")
 	}
 	dir := t.TempDir()
-	for _, d := range []string{"c", "python/firn"} {
+	for _, d := range []string{"c", "python/src/firn"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func install(t *testing.T) python {
 	source := filepath.Join(dir, "python")
 	clienttest.Copy(t, filepath.Join(dir, "c"), "../c/firn.h")
 	clienttest.Copy(t, source, "pyproject.toml", "setup.py", "README.md")
-	clienttest.Copy(t, filepath.Join(source, "firn"), "firn/_page.c", "firn/__init__.py", "firn/__init__.pyi", "firn/py.typed")
+	clienttest.Copy(t, filepath.Join(source, "src", "firn"), "src/firn/_page.c", "src/firn/__init__.py", "src/firn/__init__.pyi", "src/firn/py.typed")
 	clienttest.Output(t, source, system, "-c", "import setuptools.build_meta as b; b.build_sdist('dist')")
 	clienttest.Output(t, dir, system, "-m", "venv", "--without-pip", "--system-site-packages", "venv")
 	p := python(filepath.Join(dir, "venv", "bin", "python"))
@@ -62,6 +62,9 @@ func TestPython(t *testing.T) {
 	t.Run("refused", p.refused)
 	t.Run("waits", p.waits)
 	t.Run("storm", p.storm)
+	t.Run("readme", p.readme)
+	t.Run("keys", p.keys)
+	t.Run("gunicorn", p.gunicorn)
 }
 
 // Threads, forks, and processes of both kinds of multiprocessing take ids of one page.

@@ -33,7 +33,7 @@ setup(
     ext_modules=[
         Extension(
             "firn._page",
-            ["firn/_page.c"],
+            ["src/firn/_page.c"],
             include_dirs=[headers],
             depends=[os.path.join(headers, "firn.h")],
             extra_compile_args=["-O2", "-std=c11", "-Wall", "-Wextra", "-Wno-cast-function-type", "-Wno-missing-field-initializers"],
