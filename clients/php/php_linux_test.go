@@ -140,7 +140,7 @@ func (p php) refused(t *testing.T) {
 	check(`Firn\Exception 7 firn: page /: open: `, "/", "0")
 	a.Kill()
 	time.Sleep(clienttest.Outage + time.Second/2)
-	check(`Firn\Ended 3 firn: page `+a.Path+": ids have ended", a.Path, "0.2")
+	check(`Firn\Ended 3 firn: page `+a.Path+": ids ended at 20", a.Path, "0.2")
 	a.Start()
 	a.Stop()
 	check(`Firn\Closed 2 firn: page `+a.Path+": its agent has ended; start it again", a.Path, "0.2")

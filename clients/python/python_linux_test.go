@@ -118,7 +118,7 @@ func (p python) refused(t *testing.T) {
 	check("firn.Unusable 5 firn: page "+a.Path+".boot: the system was started again since, or it is of another host; start its agent here", a.Path+".boot", "1")
 	a.Kill()
 	time.Sleep(clienttest.Outage + time.Second/2)
-	check("firn.Ended 3 firn: page "+a.Path+": ids have ended", a.Path, "0.2")
+	check("firn.Ended 3 firn: page "+a.Path+": ids ended at 20", a.Path, "0.2")
 	a.Start()
 	a.Stop()
 	check("firn.Closed 2 firn: page "+a.Path+": its agent has ended; start it again", a.Path, "0.2")
