@@ -84,6 +84,7 @@ func TestPHP(t *testing.T) {
 	t.Run("refused", p.refused)
 	t.Run("rules", p.rules)
 	t.Run("declared", p.declared)
+	t.Run("readme", p.readme)
 	t.Run("storm", p.storm)
 	t.Run("fpm", p.fpm)
 	t.Run("short", p.short)
@@ -158,6 +159,25 @@ func (p php) rules(t *testing.T) {
 func (p php) declared(t *testing.T) {
 	out := clienttest.Output(t, ".", p.program, p.args("testdata/declared.php", "firn.stub.php")...)
 	if out != "ok\n" {
+		t.Error(out)
+	}
+}
+
+// The samples of the README run as they are.
+func (p php) readme(t *testing.T) {
+	a := clienttest.Serve(t)
+	samples := clienttest.Samples(t, "README.md", "php")
+	var ids clienttest.IDs
+	for i, s := range samples {
+		samples[i] = strings.ReplaceAll(s, "/run/firn/page", a.Path)
+		out := clienttest.Output(t, ".", p.program, p.args("-r", samples[i])...)
+		if n := ids.Add(t, s, out); n == 0 {
+			t.Errorf("%s\nprints %s", s, out)
+		}
+	}
+	a.Stop()
+	out := clienttest.Output(t, ".", p.program, p.args("-r", samples[len(samples)-1])...)
+	if !strings.HasPrefix(out, "no id: firn: page ") {
 		t.Error(out)
 	}
 }

@@ -28,9 +28,9 @@ func install(t *testing.T) python {
 		system = clienttest.Program(t, "python3", "python3")
 	}
 	clienttest.Program(t, "gcc", "gcc")
-	needs := "import setuptools, wheel, pip, venv, sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
+	needs := "import setuptools, wheel, pip, sysconfig, os, sys; sys.exit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
 	if err := exec.Command(system, "-c", needs).Run(); err != nil {
-		clienttest.Missing(t, "Python lacks what packages are built with (apt-get install python3-dev python3-pip python3-setuptools python3-venv python3-wheel)")
+		clienttest.Missing(t, "Python lacks what packages are built with (apt-get install python3-dev python3-pip python3-setuptools python3-wheel)")
 	}
 	dir := t.TempDir()
 	for _, d := range []string{"c", "python/src/firn"} {
