@@ -198,7 +198,7 @@ bench: ## measure firn beside other generators, about 4 minutes
 bench-server: ## measure firn's servers beside redis-server and net/http (Linux, taskset, redis, wrk)
 	cd bench && go run ./server
 
-bench-page: ## measure the clients of the shared page beside a lease in Go (Linux, gcc, JDK, node)
+bench-page: ## measure the clients of the shared page beside a lease in Go (Linux, with gcc and the languages)
 	cd bench && go run ./page
 
 site: ## the pages as HTML with a search into dist/site; a browser opens its index.html
