@@ -47,15 +47,15 @@ func install(t *testing.T) php {
 	clienttest.Copy(t, source, "config.m4")
 	clienttest.Copy(t, filepath.Join(source, "src"), "src/firn.c")
 	clienttest.Output(t, source, p.phpize)
+	clienttest.Output(t, source, "./configure", "--config-cache", "--with-php-config="+p.config)
 
-	// A PHP with 32 bits is refused before anything is built.
-	cmd := exec.CommandContext(t.Context(), "./configure", "--with-php-config="+p.config)
+	// A PHP with 32 bits is refused. The cache makes this quick.
+	cmd := exec.CommandContext(t.Context(), "./configure", "--config-cache", "--with-php-config="+p.config)
 	cmd.Dir, cmd.Env = source, append(os.Environ(), "ac_cv_sizeof_void_p=4")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "firn needs a 64-bit PHP") {
 		t.Errorf("%v: %s", err, out)
 	}
 
-	clienttest.Output(t, source, "./configure", "--with-php-config="+p.config)
 	if out := clienttest.Output(t, source, "make"); strings.Contains(out, "warning: ") {
 		t.Error(out)
 	}
@@ -86,6 +86,7 @@ func TestPHP(t *testing.T) {
 	t.Run("declared", p.declared)
 	t.Run("readme", p.readme)
 	t.Run("storm", p.storm)
+	t.Run("lanes", p.lanes)
 	t.Run("fpm", p.fpm)
 	t.Run("short", p.short)
 }
@@ -185,6 +186,29 @@ func (p php) readme(t *testing.T) {
 func (p php) storm(t *testing.T) {
 	client := func(path string) *exec.Cmd { return p.command(t, "take.php", "until", path) }
 	clienttest.Storm(t, client, client, client, client)
+}
+
+// Each process takes a lane of the agent. One whose lane the next agent does not have changes to another page.
+func (p php) lanes(t *testing.T) {
+	a := clienttest.Serve(t, clienttest.Lanes(3))
+	var ids clienttest.IDs
+	var ends []func() int
+	for range 6 {
+		ends = append(ends, ids.Start(t, p.command(t, "take.php", "until", a.Path)))
+	}
+	time.Sleep(2 * time.Second)
+	a.Stop()
+	a.Lanes = 1
+	a.Start()
+	time.Sleep(time.Second)
+	for i, end := range ends {
+		if n := end(); n == 0 {
+			t.Errorf("process %d made no ids", i)
+		}
+	}
+	if workers := ids.Workers(); len(workers) != 3 {
+		t.Errorf("ids by worker: %v, want those of 3 workers", workers)
+	}
 }
 
 // Short processes, one after the other, use one worker. Their ids increase from process to process.

@@ -62,6 +62,7 @@ func TestPython(t *testing.T) {
 	t.Run("refused", p.refused)
 	t.Run("waits", p.waits)
 	t.Run("storm", p.storm)
+	t.Run("lanes", p.lanes)
 	t.Run("readme", p.readme)
 	t.Run("keys", p.keys)
 	t.Run("gunicorn", p.gunicorn)
@@ -139,4 +140,27 @@ func (p python) waits(t *testing.T) {
 func (p python) storm(t *testing.T) {
 	client := func(path string) *exec.Cmd { return p.command(t, "take.py", "until", path) }
 	clienttest.Storm(t, client, client, client, client)
+}
+
+// Each process takes a lane of the agent. One whose lane the next agent does not have changes to another page.
+func (p python) lanes(t *testing.T) {
+	a := clienttest.Serve(t, clienttest.Lanes(3))
+	var ids clienttest.IDs
+	var ends []func() int
+	for range 6 {
+		ends = append(ends, ids.Start(t, p.command(t, "take.py", "until", a.Path)))
+	}
+	time.Sleep(2 * time.Second)
+	a.Stop()
+	a.Lanes = 1
+	a.Start()
+	time.Sleep(time.Second)
+	for i, end := range ends {
+		if n := end(); n == 0 {
+			t.Errorf("process %d made no ids", i)
+		}
+	}
+	if workers := ids.Workers(); len(workers) != 3 {
+		t.Errorf("ids by worker: %v, want those of 3 workers", workers)
+	}
 }
