@@ -33,6 +33,8 @@ var clients = []client{
 	{"C, firn.h", inC},
 	{"Java, id.firn", inJava},
 	{"Node, firn-page", inNode},
+	{"Python, firn", inPython},
+	{"PHP, Firn\\Page", inPHP},
 }
 
 type row struct {
