@@ -73,3 +73,51 @@ func JavaScript(t *testing.T) func(args ...string) *exec.Cmd {
 		return cmd
 	}
 }
+
+// Python builds the module of clients/python where nothing is installed; the package itself is tested there. It returns a
+// function for the commands of python.
+func Python(t *testing.T) func(args ...string) *exec.Cmd {
+	t.Helper()
+	python := "/usr/bin/python3" // the one of Debian, also where another comes first in PATH
+	if _, err := os.Stat(python); err != nil {
+		python = Program(t, "python3", "python3")
+	}
+	cc := Program(t, "gcc", "gcc")
+	from := Root(t) + "/clients"
+	dir := Shared(t, "python", func(dir string) {
+		include := strings.TrimSpace(Output(t, dir, python, "-c", "import sysconfig; print(sysconfig.get_path('include'))"))
+		if _, err := os.Stat(include + "/Python.h"); err != nil {
+			Missing(t, "Python has no headers (apt-get install python3-dev)")
+		}
+		if err := os.Mkdir(dir+"/firn", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		Output(t, dir, cc, "-O2", "-shared", "-fPIC", "-I", from+"/c", "-I", include, "-o", "firn/_page.abi3.so", from+"/python/src/firn/_page.c")
+		Copy(t, dir+"/firn", from+"/python/src/firn/__init__.py")
+		Copy(t, dir, from+"/python/testdata/take.py")
+	})
+	return func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), python, args...)
+		cmd.Dir = dir
+		return cmd
+	}
+}
+
+// PHP builds the extension of clients/php without phpize, which takes long; the package itself is tested there. It returns a
+// function for the commands of php.
+func PHP(t *testing.T) func(args ...string) *exec.Cmd {
+	t.Helper()
+	php, config, cc := Program(t, "php", "php-cli"), Program(t, "php-config", "php-dev"), Program(t, "gcc", "gcc")
+	from := Root(t) + "/clients"
+	dir := Shared(t, "php", func(dir string) {
+		includes := strings.Fields(Output(t, dir, config, "--includes"))
+		flags := []string{"-std=gnu11", "-O2", "-shared", "-fPIC", "-DCOMPILE_DL_FIRN", "-I", from + "/c", "-o", "firn.so", from + "/php/src/firn.c"}
+		Output(t, dir, cc, append(includes, flags...)...)
+		Copy(t, dir, from+"/php/testdata/take.php")
+	})
+	return func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), php, append([]string{"-n", "-d", "extension=" + dir + "/firn.so"}, args...)...)
+		cmd.Dir = dir
+		return cmd
+	}
+}
