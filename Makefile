@@ -43,7 +43,7 @@ AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) 
 # What the race detector has no part in, and takes ten times as long with it:
 # simulations, each in one goroutine, the test servers, and tests of other processes
 # and of the repository.
-RACELESS := internal/term|internal/block|internal/sim|internal/mutants|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest
+RACELESS := internal/term|internal/block|internal/sim|internal/mutants|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest|firn/clients
 
 # SQLite is C translated to Go, which takes ten times as long under the detector, and finds nothing of firn's.
 DETECTOR := -race -gcflags='modernc.org/...=-race=false'
@@ -79,7 +79,7 @@ GOTEST := go test -p $(AT_ONCE) -timeout 45m
 ONCE := -count=1 -vet=off
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test raced unraced raceless race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server site fmt tidy clean
+.PHONY: help build dist cross vet check test raced unraced raceless race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server bench-page site fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -197,6 +197,9 @@ bench: ## measure firn beside other generators, about 4 minutes
 
 bench-server: ## measure firn's servers beside redis-server and net/http (Linux, taskset, redis, wrk)
 	cd bench && go run ./server
+
+bench-page: ## measure the clients of the shared page beside a lease in Go (Linux, with gcc and the languages)
+	cd bench && go run ./page
 
 site: ## the pages as HTML with a search into dist/site; a browser opens its index.html
 	@rm -rf $(SITE)

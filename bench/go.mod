@@ -12,6 +12,7 @@ require (
 	github.com/speps/go-hashids/v2 v2.0.1
 	github.com/sqids/sqids-go v0.4.1
 	go.etcd.io/etcd/pkg/v3 v3.7.3
+	golang.org/x/sys v0.49.0
 )
 
 require (
@@ -22,7 +23,6 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 

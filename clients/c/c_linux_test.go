@@ -3,95 +3,29 @@
 package c_test
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/page"
-	"github.com/firn-id/firn/store/memory"
+	"github.com/firn-id/firn/clients/internal/clienttest"
 )
 
-// compile builds a program of testdata with a firn.h. Where CI runs the compiler has to be there.
+func TestMain(m *testing.M) { clienttest.Main(m) }
+
 func compile(t *testing.T, compiler, source, header string, flags ...string) string {
 	t.Helper()
-	cc, err := exec.LookPath(compiler)
-	if err != nil {
-		text := fmt.Sprintf("NOT TESTED: there is no %s to build firn.h with (apt-get install %s)", compiler, compiler)
-		if os.Getenv("FIRN_CI") != "" {
-			t.Fatal(text)
-		}
-		fmt.Fprintln(os.Stderr, text)
-		t.SkipNow()
-	}
-	program := filepath.Join(t.TempDir(), "program")
-	args := append([]string{"-I", header, "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program}, flags...)
-	if out, err := exec.CommandContext(t.Context(), cc, append(args, source)...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", source, err, out)
-	}
-	return program
-}
-
-// serve serves a page until the test ends, or until stop is called.
-func serve(t *testing.T) (path string, stop func()) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "page")
-	l, err := lease.Open(t.Context(), memory.New(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- page.Serve(ctx, l, path, nil) }()
-	p, err := page.Open(path, &page.OpenOptions{Wait: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	stop = func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		l.Close()
-		done <- nil
-	}
-	t.Cleanup(stop)
-	return path, stop
-}
-
-// run runs a program and counts the ids that it prints, in seen.
-func run(t *testing.T, seen map[string]bool, program string, args ...string) int {
-	t.Helper()
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		t.Errorf("%s: %v: %s", strings.Join(args, " "), err, errs.String())
-	}
-	n := 0
-	for id := range strings.FieldsSeq(out.String()) {
-		if seen[id] {
-			t.Fatalf("%s: %s comes twice", strings.Join(args, " "), id)
-		}
-		seen[id] = true
-		n++
-	}
-	return n
+	return clienttest.Compile(t, compiler, source, header, flags...)
 }
 
 // TestTake: one process, batches, threads and forks take ids of one page from the client in C; and no id comes twice.
 func TestTake(t *testing.T) {
-	path, stop := serve(t)
+	agent := clienttest.Serve(t)
+	path := agent.Path
 	program := compile(t, "gcc", "testdata/take.c", ".", "-O2")
-	seen := map[string]bool{}
+	var ids clienttest.IDs
 	for _, c := range []struct {
 		args []string
 		want int
@@ -102,11 +36,11 @@ func TestTake(t *testing.T) {
 		{[]string{"threads", path, "5000", "8"}, 40000},
 		{[]string{"fork", path, "5000", "8"}, 45001},
 	} {
-		if n := run(t, seen, program, c.args...); n != c.want {
+		if n := ids.Run(t, exec.CommandContext(t.Context(), program, c.args...)); n != c.want {
 			t.Errorf("%s: %d ids, want %d", strings.Join(c.args, " "), n, c.want)
 		}
 	}
-	stop()
+	agent.Stop()
 	for code, args := range map[string][]string{
 		"2: firn: page " + path + ": its agent has ended":         {"next", path, "1"},
 		"1: firn: page " + path + "x: there is no page":           {"next", path + "x", "1"},
@@ -127,44 +61,27 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestAtOnce: several processes in C and one in Go take ids of one page at once.
+// TestEnded: where an agent was killed, an error says since when the page has no ids.
+func TestEnded(t *testing.T) {
+	agent := clienttest.Serve(t, clienttest.Brief)
+	program := compile(t, "gcc", "testdata/line.c", ".", "-O2")
+	agent.Kill()
+	time.Sleep(clienttest.Outage + time.Second)
+	cmd := exec.CommandContext(t.Context(), program, agent.Path)
+	cmd.Stdin = strings.NewReader("\n")
+	before := time.Now()
+	out, _ := cmd.CombinedOutput()
+	_, text, _ := strings.Cut(string(out), "3: firn: page "+agent.Path+": ids ended at ")
+	text, cure, _ := strings.Cut(text, "Z: ")
+	at, err := time.Parse("2006-01-02T15:04:05", text)
+	if ago := before.Sub(at); err != nil || ago < 0 || ago > 20*time.Second || !strings.HasPrefix(cure, "its agent or the agent's store is away; retry") {
+		t.Errorf("%s: %v, %s ago", out, err, ago)
+	}
+}
+
+// TestAtOnce: processes in C and in Go take ids of one page at once while it gets other agents.
 func TestAtOnce(t *testing.T) {
-	path, _ := serve(t)
-	program := compile(t, "gcc", "testdata/take.c", ".", "-O2")
-	outs := make([]*bytes.Buffer, 6)
-	cmds := make([]*exec.Cmd, len(outs))
-	for i := range cmds {
-		outs[i] = &bytes.Buffer{}
-		cmds[i] = exec.CommandContext(t.Context(), program, "append", path, "2000", "10")
-		cmds[i].Stdout, cmds[i].Stderr = outs[i], os.Stderr
-		if err := cmds[i].Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p, err := page.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	seen := map[string]bool{}
-	for range 5000 {
-		id, err := p.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[strconv.FormatInt(int64(id), 10)] = true
-	}
-	for i, cmd := range cmds {
-		if err := cmd.Wait(); err != nil {
-			t.Error(err)
-		}
-		for id := range strings.FieldsSeq(outs[i].String()) {
-			seen[id] = true
-		}
-	}
-	if want := 5000 + 20000*len(cmds); len(seen) != want {
-		t.Errorf("%d different ids, want %d", len(seen), want)
-	}
+	clienttest.Storm(t)
 }
 
 // TestCompiles: the header compiles as C99, and as C++.

@@ -506,6 +506,18 @@ static inline void firn_sleep_(int64_t ns) {
 	nanosleep(&t, NULL);
 }
 
+/* The error of a page whose ids have ended, with the time when they did. */
+static inline int firn_fail_ended_(const char *path, firn_page_ *p) {
+	uint64_t now = firn_now_(p), end = ((FIRN_LOAD_(firn_horizon_(p)) >> p->seq_bits) + 1) * p->tick;
+	time_t at = time(NULL) - (now > end ? (time_t)((now - end) / 1000000000) : 0);
+	struct tm utc;
+	char when[32] = "", why[200];
+	if (gmtime_r(&at, &utc) != NULL)
+		strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	snprintf(why, sizeof why, "ids ended at %s: its agent or the agent's store is away; retry, ids resume when both are back", when);
+	return firn_fail_(FIRN_EENDED, path, why);
+}
+
 /* Rests after a refusal, or returns the error if the call has waited for long enough. */
 static inline int firn_rest_(firn *f, firn_page_ *p, int answer, uint64_t first, int64_t *since) {
 	int64_t now = firn_clock_(), ns = FIRN_PAUSE_;
@@ -515,7 +527,9 @@ static inline int firn_rest_(firn *f, firn_page_ *p, int answer, uint64_t first,
 	if (f->wait_ms >= 0 && now - *since >= (int64_t)f->wait_ms * 1000000) {
 		if (code != FIRN_EBUSY && f->found != 0)
 			code = f->found;
-		if (firn_code_ != code || code == FIRN_ECLOSED || code == FIRN_EENDED || code == FIRN_EBUSY)
+		if (code == FIRN_EENDED)
+			return firn_fail_ended_(f->path, p);
+		if (firn_code_ != code || code == FIRN_ECLOSED || code == FIRN_EBUSY)
 			firn_fail_(code, f->path, firn_cure_(code));
 		return code;
 	}

@@ -42,7 +42,9 @@ var arrows = []rule{
 	// What firn agent does: leases and pages, with metrics.
 	{pkg: "internal/pageagent", ours: []string{".", "lease", "page", "store", "internal/pagefile"}, third: []string{"github.com/prometheus/", "github.com/coreos/go-systemd/"}},
 	// Tests only: the clients in other languages.
+	{pkg: "clients"},
 	{pkg: "clients/*"},
+	{pkg: "clients/internal/clienttest", ours: []string{".", "lease", "page", "store", "store/sqlite", "internal/version"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "plan", ours: []string{"."}},

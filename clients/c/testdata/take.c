@@ -1,9 +1,12 @@
-/* Takes ids from a page, as told, and prints them, a line an id. It fails where those of a thread do not increase.
+/* Takes ids from a page, as told, and prints them, a line an id, with an empty line after those of each thread or process.
  *
- *     take next PATH N | append PATH N BATCH | threads PATH N THREADS | fork PATH N CHILDREN | bench PATH N
+ *     take next PATH N | append PATH N BATCH | threads PATH N THREADS | fork PATH N CHILDREN | bench PATH N | until PATH
+ *
+ * until takes ids until its standard input ends.
  */
 #define _GNU_SOURCE
 #include "firn.h"
+#include <poll.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -16,15 +19,11 @@ static void fail(int code) {
 }
 
 static void print(const int64_t *all, long n) {
-	char *text = malloc((size_t)n * 21 + 1), *at = text;
+	char *text = malloc((size_t)n * 21 + 2), *at = text;
 	long i;
-	for (i = 0; i < n; i++) {
-		if (i > 0 && all[i] <= all[i - 1]) {
-			fprintf(stderr, "%lld after %lld\n", (long long)all[i], (long long)all[i - 1]);
-			exit(1);
-		}
+	for (i = 0; i < n; i++)
 		at += sprintf(at, "%lld\n", (long long)all[i]);
-	}
+	*at++ = '\n';
 	fwrite(text, 1, (size_t)(at - text), stdout);
 	fflush(stdout);
 	free(text);
@@ -41,9 +40,27 @@ static void *take(void *unused) {
 	return all;
 }
 
+static int until(const char *path) {
+	struct pollfd in = {0, POLLIN, 0};
+	int64_t some[10];
+	int code = firn_open(&ids, path, 60000), i;
+	while (code == 0 && poll(&in, 1, 2) == 0) {
+		if ((code = firn_append(ids, some, 10)) != 0)
+			break;
+		for (i = 0; i < 10; i++)
+			printf("%lld\n", (long long)some[i]);
+	}
+	if (code != 0)
+		fail(code);
+	firn_close(ids);
+	return 0;
+}
+
 int main(int argc, char **argv) {
 	long more = argc > 4 ? atol(argv[4]) : 1, i;
 	int code;
+	if (argc == 3 && strcmp(argv[1], "until") == 0)
+		return until(argv[2]);
 	if (argc < 4)
 		return 2;
 	n = atol(argv[3]);

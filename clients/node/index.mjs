@@ -1,0 +1,4 @@
+import firn from './index.js';
+
+export const { open, openAsync, FirnError } = firn;
+export default firn;

@@ -1,0 +1,240 @@
+//go:build amd64 || arm64
+
+package php_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/clients/internal/clienttest"
+	"github.com/firn-id/firn/internal/version"
+)
+
+func TestMain(m *testing.M) { clienttest.Main(m) }
+
+// A php is an interpreter with the extension of this directory, which is in a file.
+type php struct{ program, extension, phpize, config string }
+
+// find finds the programs that extensions are built with.
+func find(t *testing.T) php {
+	t.Helper()
+	p := php{
+		program: clienttest.Program(t, "php", "php-cli"), phpize: clienttest.Program(t, "phpize", "php-dev"),
+		config: clienttest.Program(t, "php-config", "php-dev"),
+	}
+	clienttest.Program(t, "make", "make")
+	return p
+}
+
+// install builds the extension of this directory, as it is in the repository, and installs it below a new directory.
+func install(t *testing.T) php {
+	t.Helper()
+	p, dir, root := find(t), t.TempDir(), t.TempDir()
+	source := filepath.Join(dir, "php")
+	for _, d := range []string{filepath.Join(source, "src"), filepath.Join(dir, "c")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clienttest.Copy(t, filepath.Join(dir, "c"), "../c/firn.h")
+	clienttest.Copy(t, source, "config.m4")
+	clienttest.Copy(t, filepath.Join(source, "src"), "src/firn.c")
+	clienttest.Output(t, source, p.phpize)
+	clienttest.Output(t, source, "./configure", "--config-cache", "--with-php-config="+p.config)
+
+	// A PHP with 32 bits is refused. The cache makes this quick.
+	cmd := exec.CommandContext(t.Context(), "./configure", "--config-cache", "--with-php-config="+p.config)
+	cmd.Dir, cmd.Env = source, append(os.Environ(), "ac_cv_sizeof_void_p=4")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "firn needs a 64-bit PHP") {
+		t.Errorf("%v: %s", err, out)
+	}
+
+	if out := clienttest.Output(t, source, "make"); strings.Contains(out, "warning: ") {
+		t.Error(out)
+	}
+	clienttest.Output(t, source, "make", "install", "INSTALL_ROOT="+root)
+	where := strings.TrimSpace(clienttest.Output(t, source, p.config, "--extension-dir"))
+	p.extension = filepath.Join(root, where, "firn.so")
+	return p
+}
+
+// args are those of a program with the extension, and nothing of the machine's php.ini.
+func (p php) args(args ...string) []string {
+	return append([]string{"-n", "-d", "extension=" + p.extension, "-d", "zend.assertions=1", "-d", "memory_limit=1G"}, args...)
+}
+
+func (p php) command(t *testing.T, program string, args ...string) *exec.Cmd {
+	return exec.CommandContext(t.Context(), p.program, p.args(append([]string{"testdata/" + program}, args...)...)...)
+}
+
+// TestPHP builds the extension once, and tests it.
+func TestPHP(t *testing.T) {
+	p := install(t)
+	if out := clienttest.Output(t, ".", p.program, p.args("-r", "echo phpversion('firn');")...); out != version.Number {
+		t.Errorf("the extension says version %s, and firn is %s: change PHP_FIRN_VERSION", out, version.Number)
+	}
+	t.Run("take", p.take)
+	t.Run("refused", p.refused)
+	t.Run("rules", p.rules)
+	t.Run("declared", p.declared)
+	t.Run("readme", p.readme)
+	t.Run("storm", p.storm)
+	t.Run("lanes", p.lanes)
+	t.Run("fpm", p.fpm)
+	t.Run("short", p.short)
+}
+
+// Calls, forks and objects that come and go take ids of one page.
+func (p php) take(t *testing.T) {
+	a := clienttest.Serve(t)
+	var ids clienttest.IDs
+	for _, c := range []struct {
+		what, n string
+		want    int
+	}{
+		{"next", "20000", 20000},
+		{"batch", "100000", 100000}, // more than a tick has
+		{"mixed", "5000", 5000},
+		{"fork", "5000", 25001},
+		{"objects", "2000", 2000},
+	} {
+		if n := ids.Run(t, p.command(t, "take.php", c.what, a.Path, c.n)); n != c.want {
+			t.Errorf("%s: %d ids, want %d", c.what, n, c.want)
+		}
+	}
+}
+
+// Each reason for no id is a class of its own, and says what to do.
+func (p php) refused(t *testing.T) {
+	a := clienttest.Serve(t, clienttest.Brief)
+	b, err := os.ReadFile(a.Path)
+	if err == nil {
+		err = os.WriteFile(a.Path+".copy", b, 0o600)
+	}
+	boot := bytes.Clone(b)
+	boot[16]++
+	if err == nil {
+		err = os.WriteFile(a.Path+".boot", boot, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string, args ...string) {
+		t.Helper()
+		out := clienttest.Output(t, ".", p.program, p.args(append([]string{"testdata/refused.php"}, args...)...)...)
+		if !strings.HasPrefix(out, want) {
+			t.Errorf("%s: %s, want %s", strings.Join(args, " "), out, want)
+		}
+	}
+	check(`Firn\Busy 4 firn: page `+a.Path+": the ids of this moment are used up; retry", a.Path, "0", "10000000")
+	check("100000\n", a.Path, "1", "100000")
+	check(`Firn\NoPage 1 firn: page `+a.Path+"x: there is no page; start its agent", a.Path+"x", "0.01")
+	check(`Firn\Unusable 5 firn: page /proc/self/stat: its file system is `, "/proc/self/stat", "1")
+	check(`Firn\Unusable 5 firn: page `+a.Path+".copy: it is a copy; use the original", a.Path+".copy", "1")
+	check(`Firn\Unusable 5 firn: page `+a.Path+".boot: the system was started again since, or it is of another host; start its agent here", a.Path+".boot", "1")
+	check(`Firn\Exception 7 firn: page /: open: `, "/", "0")
+	a.Kill()
+	time.Sleep(clienttest.Outage + time.Second/2)
+	check(`Firn\Ended 3 firn: page `+a.Path+": ids ended at 20", a.Path, "0.2")
+	a.Start()
+	a.Stop()
+	check(`Firn\Closed 2 firn: page `+a.Path+": its agent has ended; start it again", a.Path, "0.2")
+}
+
+func (p php) rules(t *testing.T) {
+	a := clienttest.Serve(t)
+	a.Stop()
+	if out := clienttest.Output(t, ".", p.program, p.args("testdata/rules.php", a.Path)...); out != "ok\n" {
+		t.Error(out)
+	}
+}
+
+// The stub for editors declares what the extension has.
+func (p php) declared(t *testing.T) {
+	out := clienttest.Output(t, ".", p.program, p.args("testdata/declared.php", "firn.stub.php")...)
+	if out != "ok\n" {
+		t.Error(out)
+	}
+}
+
+// The samples of the README run as they are.
+func (p php) readme(t *testing.T) {
+	a := clienttest.Serve(t)
+	samples := clienttest.Samples(t, "README.md", "php")
+	var ids clienttest.IDs
+	for i, s := range samples {
+		samples[i] = strings.ReplaceAll(s, "/run/firn/page", a.Path)
+		out := clienttest.Output(t, ".", p.program, p.args("-r", samples[i])...)
+		if n := ids.Add(t, s, out); n == 0 {
+			t.Errorf("%s\nprints %s", s, out)
+		}
+	}
+	a.Stop()
+	out := clienttest.Output(t, ".", p.program, p.args("-r", samples[len(samples)-1])...)
+	if !strings.HasPrefix(out, "no id: firn: page ") {
+		t.Error(out)
+	}
+}
+
+func (p php) storm(t *testing.T) {
+	client := func(path string) *exec.Cmd { return p.command(t, "take.php", "until", path) }
+	clienttest.Storm(t, client, client, client, client)
+}
+
+// Each process takes a lane of the agent. One whose lane the next agent does not have changes to another page.
+func (p php) lanes(t *testing.T) {
+	a := clienttest.Serve(t, clienttest.Lanes(3))
+	var ids clienttest.IDs
+	var ends []func() int
+	for range 6 {
+		ends = append(ends, ids.Start(t, p.command(t, "take.php", "until", a.Path)))
+	}
+	time.Sleep(2 * time.Second)
+	a.Stop()
+	a.Lanes = 1
+	a.Start()
+	time.Sleep(time.Second)
+	for i, end := range ends {
+		if n := end(); n == 0 {
+			t.Errorf("process %d made no ids", i)
+		}
+	}
+	if workers := ids.Workers(); len(workers) != 3 {
+		t.Errorf("ids by worker: %v, want those of 3 workers", workers)
+	}
+}
+
+// Short processes, one after the other, use one worker. Their ids increase from process to process.
+func (p php) short(t *testing.T) {
+	n := 200
+	if os.Getenv("FIRN_LONG") != "" {
+		n = 10_000
+	}
+	a := clienttest.Serve(t)
+	var all strings.Builder
+	worker := int64(-1)
+	for i := range n {
+		out := clienttest.Output(t, ".", p.program, p.args("testdata/refused.php", a.Path, "1")...)
+		id, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
+		if err != nil {
+			t.Fatalf("process %d: %s", i, out)
+		}
+		parts, err := firn.Default().Decode(firn.ID(id))
+		if err != nil || (worker >= 0 && parts.Worker != worker) {
+			t.Fatalf("process %d: worker %d after worker %d, %v", i, parts.Worker, worker, err)
+		}
+		worker = parts.Worker
+		all.WriteString(out)
+	}
+	var ids clienttest.IDs
+	if got := ids.Add(t, "short processes", all.String()); got != n {
+		t.Errorf("%d ids of %d processes", got, n)
+	}
+}
