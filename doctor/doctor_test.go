@@ -187,7 +187,10 @@ func TestPool(t *testing.T) {
 		held = append(held, l)
 	}
 	found, _ := examined(t, s, time.Now)
-	wantFinding(t, found, "pool web, workers", Warning, "0 to 2: 3 held, 0 falling free, 0 free; the first falls free in ")
+	wantFinding(t, found, "pool web, workers", Bad, "0 to 2: 3 held, 0 unusable, 0 free; no other process can start")
+	if do := found["pool web, workers"].Do; !strings.Contains(do, "firn pool set web --workers 0-5") {
+		t.Errorf("a full pool: %s", do)
+	}
 	wantFinding(t, found, "pool web, crash", OK, "; now that would be 10s for worker ")
 	wantFinding(t, found, "pool web, start", OK, "ids have started")
 
@@ -198,14 +201,14 @@ func TestPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, _ = examined(t, s, time.Now)
-	wantFinding(t, found, "pool web, workers", OK, "0 to 2: 1 held, 1 falling free, 1 free")
+	wantFinding(t, found, "pool web, workers", OK, "0 to 2: 1 held, 1 unusable, 1 free")
 
 	if _, err := pool.Recover(t.Context(), s, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	found, _ = examined(t, s, time.Now)
 	wantFinding(t, found, "pool web, start", Warning, "ids start at ")
-	wantFinding(t, found, "pool web, workers", Warning, "0 held, 3 falling free, 0 free")
+	wantFinding(t, found, "pool web, workers", Warning, "0 held, 3 unusable, 0 free; the first can be leased in ")
 	found, _ = examined(t, s, time.Now, "pool=web", "layout=twitter")
 	wantFinding(t, found, "pool web, layout", Bad, "it is firn, and the settings say twitter")
 

@@ -23,5 +23,5 @@ func ExampleStore() {
 		}
 	}
 	// Output:
-	// ok: pool web, workers: 0 to 3: 0 held, 0 falling free, 4 free
+	// ok: pool web, workers: 0 to 3: 0 held, 0 unusable, 4 free
 }

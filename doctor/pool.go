@@ -34,6 +34,7 @@ func (e *exam) pools(found map[string]*poolRecords, durability store.Durability)
 			continue
 		}
 		c := &poolCheck{exam: e, name: name, records: found[name], leasing: l, others: len(found) > 0}
+		c.wider = beside.WiderOf(pools, name)
 		c.crowded = beside.CheckRecords(pools, name, &l.Options)
 		c.run(durability)
 	}
@@ -67,6 +68,8 @@ type poolCheck struct {
 	others  bool         // the store has any pool
 	leasing *config.Leasing
 	crowded *beside.CrowdedError // of a pool that the store does not have; nil: it can be created
+
+	wider string // the range that the pool can have, such as 0-15; "": it can have no more workers
 
 	layout firn.Layout // the pool's
 	claim  term.Range  // its workers
@@ -152,7 +155,7 @@ func (c *poolCheck) floor() {
 
 // workers counts who has what.
 func (c *poolCheck) workers() {
-	held, falling := 0, 0
+	held, unusable := 0, 0
 	gone := ""               // what is said of holders that may be gone
 	soon := time.Duration(0) // until the first falls free
 	for n, w := range c.records.workers {
@@ -164,10 +167,10 @@ func (c *poolCheck) workers() {
 		switch {
 		case left > 0:
 			if held++; w.of.Written.IsZero() {
-				gone = " or left by who is gone"
+				gone = " or left by processes that are gone"
 			}
 		case past > 0:
-			falling++
+			unusable++
 		default:
 			continue
 		}
@@ -176,9 +179,9 @@ func (c *poolCheck) workers() {
 		}
 	}
 	all := c.claim.Count()
-	text := fmt.Sprintf("%d to %d: %d held%s, %d falling free, %d free", c.claim.First, c.claim.Last, held, gone, falling, all-int64(held+falling))
-	if int64(held+falling) >= all {
-		c.say(Warning, "workers", "to see who holds them: firn worker ls", "%s; the first falls free in %s", text, soon.Round(time.Second))
+	text := fmt.Sprintf("%d to %d: %d held%s, %d unusable, %d free", c.claim.First, c.claim.Last, held, gone, unusable, all-int64(held+unusable))
+	if int64(held+unusable) >= all {
+		c.full(held, text, soon.Round(time.Second))
 		return
 	}
 	if int64(held)*2 > all {
@@ -187,6 +190,23 @@ func (c *poolCheck) workers() {
 		return
 	}
 	c.say(OK, "workers", "", "%s", text)
+}
+
+// full says that no worker is free: one more process cannot start.
+func (c *poolCheck) full(held int, text string, soon time.Duration) {
+	const see = "to see up to when each may have issued ids: firn worker ls"
+	switch {
+	case held == 0: // no process holds any
+		c.say(Warning, "workers", "wait; "+see, "%s; the first can be leased in %s", text, soon)
+	case c.layout.Workers() == 1: // by its layout such a pool has one process at a time
+		c.say(Warning, "workers", "to see which process holds it: firn worker ls", "%s; no other process can start", text)
+	case c.wider == "":
+		c.say(Bad, "workers", "end a process that is not needed; to see them: firn worker ls; the pool can have no more workers: other pools have or had those beside them, or its layout has no more, or its workers are being changed. To see the pools: firn pool ls",
+			"%s; no other process can start", text)
+	default:
+		c.say(Bad, "workers", fmt.Sprintf("to give the pool more workers, if no pool of another store has them: firn pool set %s --workers %s; to see which processes hold them: firn worker ls", phrase.ShellWord(c.name), c.wider),
+			"%s; no other process can start", text)
+	}
 }
 
 // left is how long the holder of a worker has it if it does not write again, as firn worker ls says.

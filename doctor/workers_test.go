@@ -64,7 +64,7 @@ func TestWorkersAsListed(t *testing.T) {
 			}
 			found, _ := examined(t, s, func() time.Time { return now })
 			held, unusable := count[pool.WorkerHeld], count[pool.WorkerUnusable]
-			wantFinding(t, found, "pool web, workers", OK, fmt.Sprintf("0 to 7: %d held, %d falling free, %d free", held, unusable, 8-held-unusable))
+			wantFinding(t, found, "pool web, workers", OK, fmt.Sprintf("0 to 7: %d held, %d unusable, %d free", held, unusable, 8-held-unusable))
 		})
 	}
 }

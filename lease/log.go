@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -58,11 +59,13 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 		k.told.ended(now.EndsAt)
 		log.Error("ids ended: store has not answered since "+now.AwaySince.UTC().Format(time.RFC3339)+
 			"; ids resume when it does. Do not restart, delete records or create the pool again", "err", now.Err)
+	case kind == "spent":
+		k.told.ended(now.EndsAt)
+		log.Error("ids ended: the store has not extended the lease, and does not say whether it can lose writes; ids resume when it does", "err", now.Err)
 	case kind == "unseen":
+		k.tellResumed(log, wall)
 		log.Warn("the store does not say whether it can lose writes; ids continue", "err", now.Err)
-	case kind == "holding" && !k.told.spent.IsZero():
-		log.Info("ids resumed after " + rounded(wall.Sub(k.told.spent)).String())
-		k.told.spent = time.Time{}
+	case kind == "holding" && k.tellResumed(log, wall):
 	case kind == "holding" && (k.told.kind == "away" || k.told.kind == "ending" || k.told.kind == "unseen"):
 		log.Info("the store answers again")
 	case kind == "holding":
@@ -85,6 +88,16 @@ func (k *keeper) tell(was *State, now State, p *holder.Process) {
 	k.told.kind = kind
 }
 
+// tellResumed logs that ids resumed, and reports whether they had ended.
+func (k *keeper) tellResumed(log *slog.Logger, wall time.Time) bool {
+	if k.told.spent.IsZero() {
+		return false
+	}
+	log.Info("ids resumed after " + rounded(wall.Sub(k.told.spent)).String())
+	k.told.spent = time.Time{}
+	return true
+}
+
 // workerLogged is the worker as a log has it: its number, or 3/7 where it has several fields.
 func (s State) workerLogged() any {
 	if text := s.Layout.WorkerText(s.Worker); strings.Contains(text, "/") {
@@ -99,7 +112,7 @@ func (k *keeper) kind(s *term.State, now State, wall time.Time) string {
 	case now.StoreAway && s.Closed: // a request was broken off, and the worker is given back
 		return ""
 	case now.StoreAway && s.Fails == 0:
-		return "unseen"
+		return k.unseen(now, wall)
 	case now.StoreAway && left <= 0 && !k.options.foreign: // another program is stopped in time
 		return "ended"
 	case now.StoreAway && left <= lastMinute:
@@ -114,6 +127,18 @@ func (k *keeper) kind(s *term.State, now State, wall time.Time) string {
 		return s.Phase.String()
 	}
 	return ""
+}
+
+// unseen is the kind where the store answers, but does not say what it promises. The first answer after an outage
+// comes before the grant that ids need.
+func (k *keeper) unseen(now State, wall time.Time) string {
+	switch {
+	case now.Left(wall) > 0 && now.StartsAt.IsZero():
+		return "unseen"
+	case k.told.spent.IsZero() && now.Left(wall) <= 0 && !k.options.foreign: // another program is stopped in time
+		return "spent"
+	}
+	return "" // the log says already that there are no ids, or when they begin
 }
 
 // lossOf says why a worker was lost. After a failover that lost writes the store may have an earlier

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 )
 
@@ -55,6 +57,45 @@ func TestLogOfAnOutage(t *testing.T) {
 		lines(10*time.Minute, said...)
 		s.refuse.Store(false)
 		lines(time.Hour, append(said, `level=INFO msg="ids resumed after 9m`)...)
+	})
+}
+
+// unsaid is a store that may answer everything but what it promises.
+type unsaid struct {
+	*away
+	silent atomic.Bool
+}
+
+func (u *unsaid) Durability(ctx context.Context) (store.Durability, error) {
+	if u.silent.Load() {
+		return store.Durability{}, errAway
+	}
+	return u.away.Durability(ctx)
+}
+
+// While ids have ended, no line says that they continue: also where the store answers all but what it promises.
+func TestLogOfUnseenDurability(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &unsaid{away: &away{Store: memory.New()}}
+		o, _ := options()
+		var log safeBuffer
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		l := open(t, s, o)
+		defer closed(t, l)
+		s.silent.Store(true)
+		time.Sleep(10 * time.Minute)
+		if !strings.Contains(log.String(), "does not say whether it can lose writes; ids continue") {
+			t.Errorf("nothing is said of a store that does not say what it promises:\n%s", log.String())
+		}
+		s.refuse.Store(true)
+		time.Sleep(10 * time.Minute)
+		s.refuse.Store(false)
+		time.Sleep(time.Minute)
+		_, after, _ := strings.Cut(log.String(), "ids ended")
+		before, _, resumed := strings.Cut(after, "ids resumed after")
+		if !resumed || strings.Contains(before, "ids continue") {
+			t.Errorf("after the end:\n%s", after)
+		}
 	})
 }
 

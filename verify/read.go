@@ -45,11 +45,16 @@ const (
 
 var errNoID = errors.New("there is no id")
 
-// ReadLines reads ids in decimal, one a line; a blank line is nothing. Places begin with
-// the name and end with the line: ids.txt:7. Its errors are those of reading.
+// errCut says that the last id of a text was probably not written whole.
+var errCut = errors.New("the last line has no line end, and fewer digits than the id before it: it looks cut off; if it is whole, add the line end")
+
+// ReadLines reads ids in decimal, one a line; a blank line is nothing. A last line without a line end is no id if it
+// has fewer digits than the id before it. Places begin with the name and end with the line: ids.txt:7. Its errors are
+// those of reading.
 func ReadLines(r io.Reader, name string, to Sink) error {
 	in := textReader(r)
 	var number int64
+	digits := 0 // of the id before
 	at := func() string { return fmt.Sprintf("%s:%d", name, number) }
 	for {
 		line, tooLong, err := readLine(in)
@@ -61,8 +66,10 @@ func ReadLines(r io.Reader, name string, to Sink) error {
 		switch {
 		case tooLong:
 			to.Fault(fmt.Errorf("a line longer than %d bytes", maxLine), at)
-		case len(line) > 0:
-			take(line, to, at)
+		case len(line) > 0 && err != nil && len(line) < digits:
+			to.Fault(errCut, at)
+		case len(line) > 0 && take(line, to, at):
+			digits = len(line)
 		}
 		if err != nil {
 			return nil
@@ -72,10 +79,11 @@ func ReadLines(r io.Reader, name string, to Sink) error {
 
 // ReadCSV reads ids in decimal from a column of a CSV: one that its first line names, or
 // the number of one, from "1" on. Of a column that is told by its number the first line
-// may be a name or an id. It returns a [*ColumnError] if there is no such column, and
-// errors of reading, as of a quote that is left open.
+// may be a name or an id. A last line that ends in the column is as one of [ReadLines]. It returns a [*ColumnError]
+// if there is no such column, and errors of reading, as of a quote that is left open.
 func ReadCSV(r io.Reader, name, column string, to Sink) error {
-	c := csv.NewReader(textReader(r))
+	in := &ending{Reader: r}
+	c := csv.NewReader(textReader(in))
 	c.ReuseRecord, c.FieldsPerRecord = true, -1
 	head, err := c.Read()
 	if errors.Is(err, io.EOF) {
@@ -88,26 +96,44 @@ func ReadCSV(r io.Reader, name, column string, to Sink) error {
 	if i < 0 {
 		return &ColumnError{name, column, slices.Clone(head)}
 	}
-	at := func() string {
-		line, _ := c.FieldPos(0)
-		return fmt.Sprintf("%s:%d", name, line)
-	}
+	line, digits := 0, 0 // of this record; of the id before
+	at := func() string { return fmt.Sprintf("%s:%d", name, line) }
 	for record, first := head, true; ; first = false {
 		// A column that is told by its number may have a name above it, or none.
-		text := strings.TrimSpace(field(record, i))
-		switch {
+		text, last := strings.TrimSpace(field(record, i)), len(record) == i+1
+		line, _ = c.FieldPos(0)
+		record, err = c.Read()
+		switch ended := errors.Is(err, io.EOF); {
 		case first && (named || !likeNumber(text)):
 		case text == "":
 			to.Fault(errNoID, at)
+		case ended && last && in.last != '\n' && len(text) < digits:
+			to.Fault(errCut, at)
 		default:
-			take([]byte(text), to, at)
+			if take([]byte(text), to, at) {
+				digits = len(text)
+			}
 		}
-		if record, err = c.Read(); errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return reading(name, err)
 		}
 	}
+}
+
+// ending is a reader that keeps the last byte that it read.
+type ending struct {
+	io.Reader
+	last byte
+}
+
+func (e *ending) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	if n > 0 {
+		e.last = b[n-1]
+	}
+	return n, err
 }
 
 // ReadBinary reads ids of 8 bytes each, the highest first. Its errors are those of
@@ -162,7 +188,8 @@ func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
 }
 
 // take reads one id in decimal. Nearly all are well formed, so that is tried first.
-func take(text []byte, to Sink, at func() string) {
+// It reports whether it is an id.
+func take(text []byte, to Sink, at func() string) bool {
 	if len(text) < 19 && text[0] != '0' {
 		var n int64
 		ok := true
@@ -172,15 +199,16 @@ func take(text []byte, to Sink, at func() string) {
 		}
 		if ok && n > 0 {
 			to.Add(firn.ID(n), at)
-			return
+			return true
 		}
 	}
 	id, err := firn.ParseID(string(text))
 	if err != nil {
 		to.Fault(err, at)
-		return
+		return false
 	}
 	to.Add(id, at)
+	return true
 }
 
 // indexOf is the column's place, or -1, and whether the first record names it.

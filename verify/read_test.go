@@ -6,6 +6,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +33,40 @@ func TestBinary(t *testing.T) {
 	}
 	if at := r.Repeated[0].At; at != "x: id 3, at byte 16" {
 		t.Errorf("the repeat is at %q", at)
+	}
+}
+
+// A last line that was cut off is no id, in lines and in a column. One of as many digits is, and so is one with a line end.
+func TestCutOff(t *testing.T) {
+	const whole = "250041753275469782\n250041753275469783\n"
+	column := func(r io.Reader, name string, to verify.Sink) error { return verify.ReadCSV(r, name, "id", to) }
+	for _, c := range []struct {
+		read        func(io.Reader, string, verify.Sink) error
+		text        string
+		ids, faults int64
+	}{
+		{verify.ReadLines, whole + "250041753275", 2, 1},
+		{verify.ReadLines, whole + "250041753275\n", 3, 0},
+		{verify.ReadLines, whole + "250041753275469784", 3, 0},
+		{verify.ReadLines, "250041753275", 1, 0},
+		{column, "name,id\na,250041753275469782\nb,250041", 1, 1},
+		{column, "name,id\na,250041753275469782\nb,250041\n", 2, 0},
+		{column, "id,name\n250041753275469782,a\n250041,b", 2, 0}, // the cut, if any, is in the name
+		{column, "id\n250041753275469782\n250041753275469783", 2, 0},
+	} {
+		all := verify.NewTally(firn.Default())
+		if err := c.read(strings.NewReader(c.text), "x", all); err != nil {
+			t.Error(err)
+		}
+		r := all.Report()
+		if r.IDs != c.ids || r.Faults != c.faults {
+			t.Errorf("%q: %d ids, %d faults; want %d, %d", c.text, r.IDs, r.Faults, c.ids, c.faults)
+		}
+		for _, f := range r.Faulty {
+			if at := fmt.Sprintf("x:%d", 1+strings.Count(c.text, "\n")); f.At != at || !strings.Contains(f.Err.Error(), "looks cut off") {
+				t.Errorf("%q: %s: %v; want it at %s", c.text, f.At, f.Err, at)
+			}
+		}
 	}
 }
 
@@ -90,14 +126,17 @@ func FuzzVerify(f *testing.F) {
 		default:
 			err = verify.ReadLines(in, "x", all)
 			var ids, faults int64
+			digits := 0
 			for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+				whole := strings.HasSuffix(line, "\n")
 				if line = strings.TrimSpace(line); line == "" {
 					continue
 				}
-				if _, err := firn.ParseID(line); err != nil || len(line) > 4<<10 {
+				if _, err := firn.ParseID(line); err != nil || len(line) > 4<<10 || !whole && len(line) < digits {
 					faults++
 				} else {
 					ids++
+					digits = len(line)
 				}
 			}
 			if r := all.Report(); r.IDs != ids || r.Faults != faults || err != nil {
@@ -131,13 +170,16 @@ func FuzzVerifyColumns(f *testing.F) {
 			if err != nil || len(rows) > 0 && slices.Contains(rows[0], "1") {
 				rows = nil
 			}
+			digits := 0
 			for i, row := range rows {
+				cut := i == len(rows)-1 && len(row) == 1 && !bytes.HasSuffix(text, []byte("\n")) && len(strings.TrimSpace(row[0])) < digits
 				_, numeric := strconv.ParseInt(strings.TrimSpace(row[0]), 10, 64)
 				if i == 0 && numeric != nil {
 					continue // the names
 				}
-				if _, err := firn.ParseID(strings.TrimSpace(row[0])); err == nil {
+				if _, err := firn.ParseID(strings.TrimSpace(row[0])); err == nil && !cut {
 					ids++
+					digits = len(strings.TrimSpace(row[0]))
 				} else {
 					faults++
 				}

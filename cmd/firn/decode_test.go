@@ -112,3 +112,20 @@ func TestDecodeAnswersAtOnce(t *testing.T) {
 
 // guessedAt is the instant at which tests guess layouts.
 var guessedAt = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// TestDecodeRefusesWords: a text that a person wrote is no id, though it can be read in some encoding. An id that has
+// letters of both cases, or that --as names the form of, is read.
+func TestDecodeRefusesWords(t *testing.T) {
+	emptyHome(t)
+	for _, text := range []string{"invoice-7", "photo-1", "user-12", "foo_bar", "helloworld"} {
+		out, errs, code := called(t, "decode", text)
+		if code != 2 || out != "" || !strings.Contains(errs, `"`+text+`" is no id: it looks like words and numbers`) || !strings.Contains(errs, "firn decode --pattern PATTERN "+text) {
+			t.Errorf("%s: exit code %d, %q, %s", text, code, out, errs)
+		}
+	}
+	for _, args := range [][]string{{"ybyPRoQWzX"}, {"--as", "base64url", "invoice-7"}, {"175928847299117063"}} {
+		if out, errs, code := called(t, append([]string{"decode"}, args...)...); code != 0 || out == "" {
+			t.Errorf("%s: exit code %d, %q, %s", args, code, out, errs)
+		}
+	}
+}

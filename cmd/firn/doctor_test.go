@@ -170,7 +170,7 @@ func TestDoctorHeld(t *testing.T) {
 	for _, want := range []string{
 		"ok    config: there is no firn.yaml: ", "MB free\n", ", mode 0600, with its hidden file and a write-ahead log of ",
 		"ok    store: sqlite:" + filepath.Join(dir, "ids.db") + " answers in ", "ok    durability: durable: ",
-		"ok    pool web, workers: 0 to 1023: 1 held, 0 falling free, 1023 free\n", "; now that would be ",
+		"ok    pool web, workers: 0 to 1023: 1 held, 0 unusable, 1023 free\n", "; now that would be ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("not %q in\n%s", want, out)
@@ -188,9 +188,9 @@ func TestDoctorHalfHeld(t *testing.T) {
 	}
 	defer s.Close()
 	for n, want := range []string{
-		"ok    pool default, workers: 0 to 3: 1 held, 0 falling free, 3 free\n",
-		"ok    pool default, workers: 0 to 3: 2 held, 0 falling free, 2 free\n",
-		"warn  pool default, workers: 0 to 3: 3 held, 0 falling free, 1 free; more than half are held; if all processes start anew at once there are too few: firn pool set default --workers A-B",
+		"ok    pool default, workers: 0 to 3: 1 held, 0 unusable, 3 free\n",
+		"ok    pool default, workers: 0 to 3: 2 held, 0 unusable, 2 free\n",
+		"warn  pool default, workers: 0 to 3: 3 held, 0 unusable, 1 free; more than half are held; if all processes start anew at once there are too few: firn pool set default --workers A-B",
 	} {
 		l, err := lease.Open(t.Context(), s, &lease.Options{Choice: lease.Only(int64(n)), Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -172,6 +173,12 @@ func (d *decoder) inForms(text []byte, err, mistyped error) error {
 	case foreign:
 		return foreignErr
 	case telling(refused) == 0 && d.inEncodings(text): // it does not begin as a form of the config does
+		if wordy.Match(text) {
+			d.line = d.line[:0]
+			return ui.Bad("%.*q is no id: it looks like words and numbers", shownLine, text).
+				Hint("if it is the text of a document: firn decode --pattern PATTERN %.*s", shownLine, phrase.ShellWord(string(text))).
+				Hint("only if it is an id in an encoding: firn decode --as base64url %.*s, or another of firn public encode --help", shownLine, phrase.ShellWord(string(text)))
+		}
 		return nil
 	case refused == nil:
 		return err
@@ -181,6 +188,10 @@ func (d *decoder) inForms(text []byte, err, mistyped error) error {
 	}
 	return refused
 }
+
+// wordy is how a text looks that a person wrote: a word, or words and numbers with - or _ between them. Nearly each of
+// them can be read in some encoding, and hardly any id has none but such letters and digits.
+var wordy = regexp.MustCompile(`^(?:[A-Za-z]?[a-z]+|[A-Z]+)(?:[-_](?:[A-Za-z]?[a-z]+|[A-Z]+|[0-9]+))*$`)
 
 // A hit is an id that a form read.
 type hit struct {

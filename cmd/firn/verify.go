@@ -121,7 +121,7 @@ func (o *verification) verdict(r *verify.Report) error {
 		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s", phrase.Counted(r.Repeats, "id repeats", "ids repeat"))}
 	case r.Faults > 0:
 		f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(o.faults(r))}
-		if o.format == formatLines && slices.ContainsFunc(r.Faulty, separated) {
+		if o.format == formatLines && slices.ContainsFunc(r.Faulty, likeCSV) {
 			return f.Hint("if this is a CSV, name the column of the ids: firn verify --column NAME")
 		}
 		return f
@@ -133,8 +133,10 @@ func (o *verification) verdict(r *verify.Report) error {
 }
 
 // separated reports whether a line that is no id looks like one of a CSV.
-func separated(f verify.Fault) bool {
-	return strings.ContainsAny(f.Err.Error(), ";\t") || strings.Count(f.Err.Error(), ",") > 1
+// likeCSV reports whether a fault looks like one of a CSV: the line has separators, or it is the first, which has the
+// names of the columns.
+func likeCSV(f verify.Fault) bool {
+	return strings.HasSuffix(f.At, ":1") || strings.ContainsAny(f.Err.Error(), ";\t") || strings.Count(f.Err.Error(), ",") > 1
 }
 
 // check makes one of the flags, and takes the layout of the pool.

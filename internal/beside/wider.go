@@ -41,6 +41,17 @@ func WiderFor(ctx context.Context, s store.Store, err error) error {
 	return &FullPoolError{error: err, Wider: wider(own, all)}
 }
 
+// WiderOf returns the range that a pool can have, from the records of all pools by their names; "" if it can have no
+// more workers, or its workers are being changed.
+func WiderOf(pools map[string]term.Pool, name string) string {
+	all := createdPools(pools)
+	i := slices.IndexFunc(all, func(p createdPool) bool { return p.name == name })
+	if i < 0 || all[i].Reserved != "" {
+		return ""
+	}
+	return wider(all[i], all)
+}
+
 // wider returns the range with up to twice the workers of a pool; "" where others have those beside it.
 func wider(own createdPool, all []createdPool) string {
 	most := term.Range{First: 0, Last: own.layout.Workers() - 1}
