@@ -108,19 +108,25 @@ type pageClients struct {
 	done    sync.WaitGroup
 	ids     [][]firn.ID
 	longest []time.Duration // without an id
+	change  []time.Duration // the longest of these at a change to the page of another worker
 	errs    []error
 }
 
 func startClients(t *testing.T, path string, n int) *pageClients {
 	t.Helper()
+	worker := func(id firn.ID) firn.ID { return id >> 12 & 1023 } // in the layout firn
 	ctx, cancel := context.WithCancel(t.Context())
-	c := &pageClients{stop: cancel, ids: make([][]firn.ID, n), longest: make([]time.Duration, n), errs: make([]error, n)}
+	c := &pageClients{stop: cancel, ids: make([][]firn.ID, n), longest: make([]time.Duration, n), change: make([]time.Duration, n), errs: make([]error, n)}
 	for i := range n {
 		p := openPage(t, path, time.Minute)
 		c.done.Go(func() {
 			for last := time.Now(); ctx.Err() == nil; time.Sleep(time.Millisecond) {
+				had := len(c.ids[i])
 				ids, err := p.Append(ctx, c.ids[i], 3)
 				now := time.Now()
+				if err == nil && had > 0 && worker(ids[had]) != worker(ids[had-1]) {
+					c.change[i] = max(c.change[i], now.Sub(last))
+				}
 				if c.ids[i] = ids; err != nil {
 					if ctx.Err() == nil {
 						c.errs[i] = err
@@ -290,7 +296,7 @@ func TestAgentIsKilled(t *testing.T) {
 		time.Sleep(4 * time.Second) // the old page has ended
 	}
 	workers, longest := clients.end(t)
-	t.Logf("workers of the agents: %v; ids by worker: %v; longest time without an id: %s", last, workers, longest)
+	t.Logf("workers of the agents: %v; ids by worker: %v; longest time without an id: %s, at a change to another page %s", last, workers, longest, slices.Max(clients.change))
 	for _, w := range last {
 		if workers[w] == 0 {
 			t.Errorf("no client took ids of worker %d", w)
@@ -324,8 +330,8 @@ func TestAgentLanes(t *testing.T) {
 // After an outage of the store that is longer than the budget, ids are back soon after the store.
 func TestAgentOutage(t *testing.T) {
 	t.Parallel()
-	server := testserver.Etcd(t)
-	url := "etcd://" + server.Addr()
+	server := testserver.Postgres(t)
+	url := database(t, server, "ids")
 	create := command(t, "", "pool", "create", "--new", "--store", url)
 	if err := create.Run(); err != nil {
 		t.Fatalf("%v: %s", err, create.errs.String())
@@ -343,6 +349,7 @@ func TestAgentOutage(t *testing.T) {
 	back := time.Now()
 	await(t, "ids", func() bool { _, err := p.Next(t.Context()); return err == nil })
 	t.Logf("ids were back %s after the store", time.Since(back))
+	time.Sleep(500 * time.Millisecond)
 	workers, longest := clients.end(t)
 	t.Logf("ids by worker: %v; longest time without an id: %s", workers, longest)
 	if a.ProcessState != nil {

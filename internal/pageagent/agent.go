@@ -183,14 +183,55 @@ func (l *lane) once(ctx context.Context, st store.Store) (served bool, err error
 		return false, err
 	}
 	l.set(held)
-	err = page.Serve(ctx, held, o.Path, &page.Options{
+	serving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go probe(serving, st, held, stop)
+	err = page.Serve(serving, held, o.Path, &page.Options{
 		Mode: o.Mode, Lanes: o.Lanes, Lane: l.n, Logger: l.agent.log, Stats: &l.stats, Made: l.pageMade,
 	})
 	l.mu.Lock()
 	served = l.made
 	l.mu.Unlock()
 	l.set(nil)
+	if err == nil && errors.Is(context.Cause(serving), errBack) {
+		err = errBack
+	}
 	return served, errors.Join(err, held.Close())
+}
+
+// errBack ends a lease whose ids ended while the store was away, because the store answers again.
+var errBack = errors.New("ids had ended, and the store answers again")
+
+// How often a store is asked whether it is back, and how long it has to answer.
+const (
+	probeEvery = 200 * time.Millisecond
+	probeWait  = time.Second
+)
+
+// probe asks the store, once ids have ended, whether it is back. The lease asks more and more seldom, up to 4 s apart, and
+// clients of a page cannot tell it that they wait; a new lease takes a worker at once.
+func probe(ctx context.Context, st store.Store, held *lease.Lease, back context.CancelCauseFunc) {
+	ended := func() bool {
+		now := held.State()
+		return now.StoreAway && now.Left(time.Now().Add(-now.Offset)) == 0
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(probeEvery/2 + rand.N(probeEvery/2)):
+		}
+		if !ended() {
+			continue
+		}
+		asked, cancel := context.WithTimeout(ctx, probeWait)
+		_, err := st.Durability(asked)
+		cancel()
+		if err == nil && ended() {
+			back(errBack)
+			return
+		}
+	}
 }
 
 // set sets the lease that the lane has.
