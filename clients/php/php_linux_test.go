@@ -20,34 +20,37 @@ import (
 func TestMain(m *testing.M) { clienttest.Main(m) }
 
 // A php is an interpreter with the extension of this directory, which is in a file.
-type php struct{ program, extension, phpize, config string }
+type php struct{ program, extension, config string }
 
 // find finds the programs that extensions are built with.
 func find(t *testing.T) php {
 	t.Helper()
-	p := php{
-		program: clienttest.Program(t, "php", "php-cli"), phpize: clienttest.Program(t, "phpize", "php-dev"),
-		config: clienttest.Program(t, "php-config", "php-dev"),
-	}
+	p := php{program: clienttest.Program(t, "php", "php-cli"), config: clienttest.Program(t, "php-config", "php-dev")}
+	clienttest.Program(t, "phpize", "php-dev")
 	clienttest.Program(t, "make", "make")
 	return p
 }
 
-// install builds the extension of this directory, as it is in the repository, and installs it below a new directory.
+// install builds the extension as the README says, in a copy of the repository, and installs it below a new directory.
 func install(t *testing.T) php {
 	t.Helper()
 	p, dir, root := find(t), t.TempDir(), t.TempDir()
-	source := filepath.Join(dir, "php")
-	for _, d := range []string{filepath.Join(source, "src"), filepath.Join(dir, "c")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+	source := filepath.Join(dir, "clients", "php")
+	for _, d := range []string{"clients/php/src", "clients/c"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	clienttest.Copy(t, filepath.Join(dir, "c"), "../c/firn.h")
+	clienttest.Copy(t, filepath.Join(dir, "clients", "c"), "../c/firn.h")
 	clienttest.Copy(t, source, "config.m4")
 	clienttest.Copy(t, filepath.Join(source, "src"), "src/firn.c")
-	clienttest.Output(t, source, p.phpize)
-	clienttest.Output(t, source, "./configure", "--config-cache", "--with-php-config="+p.config)
+	here := strings.NewReplacer("./configure", "./configure --config-cache --with-php-config="+p.config, "sudo make install", "make install INSTALL_ROOT="+root)
+	text := here.Replace(clienttest.Samples(t, "README.md", "sh")[0])
+	if out := clienttest.Output(t, dir, "sh", "-ec", text); strings.Contains(out, "firn.c:") && strings.Contains(out, ": warning: ") {
+		t.Error(out)
+	}
+	where := strings.TrimSpace(clienttest.Output(t, source, p.config, "--extension-dir"))
+	p.extension = filepath.Join(root, where, "firn.so")
 
 	// A PHP with 32 bits is refused. The cache makes this quick.
 	cmd := exec.CommandContext(t.Context(), "./configure", "--config-cache", "--with-php-config="+p.config)
@@ -55,13 +58,6 @@ func install(t *testing.T) php {
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "firn needs a 64-bit PHP") {
 		t.Errorf("%v: %s", err, out)
 	}
-
-	if out := clienttest.Output(t, source, "make"); strings.Contains(out, "warning: ") {
-		t.Error(out)
-	}
-	clienttest.Output(t, source, "make", "install", "INSTALL_ROOT="+root)
-	where := strings.TrimSpace(clienttest.Output(t, source, p.config, "--extension-dir"))
-	p.extension = filepath.Join(root, where, "firn.so")
 	return p
 }
 
