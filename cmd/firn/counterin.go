@@ -67,11 +67,17 @@ func (s *settings) lookUp(ctx context.Context, name string) error {
 	case err != nil || s.counter != nil || one != nil || s.KindSaid():
 		return err
 	}
-	s.noCounter = true
-	if s.nearCounter, err = countername.Misspelled(ctx, st, name); err != nil {
+	near, err := countername.Misspelled(ctx, st, name)
+	switch {
+	case err != nil:
 		return err
+	case near == "":
+		s.noCounter = true
+		return s.notLost(ctx, st, name)
 	}
-	return s.notLost(ctx, st, name)
+	return ui.Bad("%s has no counter %q, and one of nearly that name: %s", fromurl.Redact(whichstore.Text(s.StoreURL().Text)), name, near).
+		Hint("to draw from the counter: firn next %s", drawWord(near)).
+		Hint("to draw ids with a time all the same: firn next %s --kind flake", name)
 }
 
 // notLost returns an error if the store may have lost a counter of that name: an id

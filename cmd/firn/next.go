@@ -21,8 +21,8 @@ func newNext() *cobra.Command {
 		Short: "Print new ids, or the next values of a series",
 		Long: `Print new ids, numbers or texts, one a line. SERIES is a series of firn.yaml, if that
 lists any. Without such a list, the store is asked first: where it has a counter of
-that name, next draws from the counter. A name that is nearly that of a counter gives ids,
-and a warning. next refuses every name that no counter has on a store that may have lost counters: it was recovered,
+that name, next draws from the counter. A name that is nearly that of a counter is refused.
+So is every name that no counter has on a store that may have lost counters: it was recovered,
 or has a pool of firn pool ensure.
 Every other name is a flake of the pool default, unless --kind or --pattern says otherwise. A --kind that contradicts the store is an error.
 
@@ -65,7 +65,7 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
 			}
 			o.json = wantsJSON(cmd)
 			if s.noCounter {
-				o.drawing.warnOfNoCounter(cmd.ErrOrStderr(), s.nearCounter)
+				o.drawing.warnOfNoCounter(cmd.ErrOrStderr())
 			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -121,13 +121,8 @@ func (o *nextOptions) run(ctx context.Context, out, errs io.Writer) error {
 
 // warnOfNoCounter says that the ids are no numbers of a counter. A store that was lost and begun
 // again has no counter, and an id in place of an order's number is found too late. A script that
-// means ids says so by --kind. A name that is nearly that of a counter is not refused: a script may have used it
-// before the counter was created.
-func (d *drawing) warnOfNoCounter(errs io.Writer, near string) {
+// means ids says so by --kind.
+func (d *drawing) warnOfNoCounter(errs io.Writer) {
 	name := phrase.ShellWord(d.Name)
-	if near != "" {
-		ui.PrintWarning(errs, "%s", d.hints.compose(fmt.Sprintf("%s is no counter of this store, and so this is an id of pool %s. The store has a counter of nearly that name: firn next %s. If %[1]s has ids, say so: --kind flake", d.Name, d.Leasing.Pool, drawWord(near))))
-		return
-	}
 	ui.PrintWarning(errs, "%s", d.hints.compose(fmt.Sprintf("%s is no counter of this store, and so this is an id of pool %s. If it was a counter: firn series create %s --kind sequence --first N (N above every number in use). If it has ids, say so: --kind flake", d.Name, d.Leasing.Pool, name)))
 }

@@ -17,9 +17,8 @@ type settings struct {
 	cmd *cobra.Command
 	*config.Config
 
-	noCounter   bool            // the store was asked, and has no counter of the series' name
-	nearCounter string          // the counter of the store that the name is probably a misspelling of, or ""
-	counter     *config.Counter // that the store has by the name of the series; nil: none, or nobody has looked
+	noCounter bool            // the store was asked, and has no counter of the series' name
+	counter   *config.Counter // that the store has by the name of the series; nil: none, or nobody has looked
 }
 
 // loadSettings reads the config, if there is one.

@@ -20,8 +20,7 @@ import (
 )
 
 // A server of any name serves the counters that its store has by their names, and
-// flakes by all others. A name that is nearly that of a counter may be mistyped. The server only logs it: a program
-// may have used the name before the counter was created, and nothing in a store says so. The server lists the
+// flakes by all others, but not by names that are nearly those of counters. It lists the
 // counters when it starts, when it reloads, and every few seconds. Until it has a list no
 // name gives an id, because it may be that of a counter. A counter that is created meanwhile
 // is found when its name is asked for first. A name that has given ids by then goes on giving
@@ -41,7 +40,7 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 	if p.others == nil {
 		return nil
 	}
-	p.names = &storeNames{stores: o.stores, url: p.others.URLs[0], most: max(p.options.Names, 200), again: o.relist, outdated: make(chan struct{}), flakesSaid: p.flakesSaid, log: o.log}
+	p.names = &storeNames{stores: o.stores, url: p.others.URLs[0], most: max(p.options.Names, 200), again: o.relist, outdated: make(chan struct{}), flakesSaid: p.flakesSaid}
 	before := o.plan
 	if before == p || before.names == nil || before.names.url != p.names.url {
 		before = nil
@@ -69,7 +68,7 @@ func (o *service) addCounters(ctx context.Context, p *plan) error {
 			}
 		}
 	}
-	p.names.forget(found)
+	p.names.forget(found, o.log)
 	p.series = found
 	if o.plan != p {
 		p.series = append(found, o.plan.lost(found, p.names.url)...)
@@ -91,10 +90,9 @@ type storeNames struct {
 	recovered  bool // the store may have lost counters: it was recovered, or pool.Ensure created its first pool
 
 	outdated chan struct{} // closed when the server goes by a newer list
-	log      *slog.Logger
 
 	mu     sync.Mutex
-	flakes map[string]string // names that no counter has, as far as was looked; the counter of nearly that name that the log names, or ""
+	flakes map[string]bool // no counter has the name, as far as was looked
 }
 
 // list returns what to draw from for each counter of the store, and whether it was recovered.
@@ -140,16 +138,17 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 }
 
 // seen returns the names that were looked up and are flakes.
-func (n *storeNames) seen() map[string]string {
+func (n *storeNames) seen() map[string]bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return maps.Clone(n.flakes)
 }
 
-// flake returns nil if the store has no counter of that name.
+// flake returns nil if the store has no counter of that name, nor of nearly that name: a
+// name that was mistyped must not give an id in place of a number.
 func (n *storeNames) flake(name string) error {
 	n.mu.Lock()
-	_, known := n.flakes[name]
+	known := n.flakes[name]
 	n.mu.Unlock()
 	switch {
 	case name == server.OtherNames && n.mayBeLost():
@@ -157,8 +156,7 @@ func (n *storeNames) flake(name string) error {
 	case known || name == server.OtherNames:
 		return nil
 	}
-	c, near, recovered, err := n.lookUp(name)
-	switch {
+	switch c, near, recovered, err := n.lookUp(name); {
 	case err != nil:
 		return err
 	case recovered && !n.recovered && !n.flakesSaid:
@@ -167,32 +165,24 @@ func (n *storeNames) flake(name string) error {
 	case c != nil:
 		n.awaitNewer()
 		return &newCounterError{name, c.Kind}
+	case near != "":
+		return &server.NoSeriesError{Name: name, Nearest: near}
 	case n.mayBeLost():
 		return n.lost(name)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.flakes == nil {
-		n.flakes = map[string]string{}
+		n.flakes = map[string]bool{}
 	}
 	if len(n.flakes) < n.most {
-		n.flakes[name] = ""
-		n.warnNear(name, near)
+		n.flakes[name] = true
 	}
 	return nil
 }
 
-// warnNear logs once that a name which gives ids is nearly that of a counter.
-func (n *storeNames) warnNear(name, near string) {
-	if near == "" || n.flakes[name] == near {
-		return
-	}
-	n.flakes[name] = near
-	n.log.Warn("a name that gives ids is nearly that of a counter: if a program misspells it, correct the program; to have such names refused, list the series of the server in firn.yaml", "series", name, "counter", near)
-}
-
-// forget has the names looked up again that are counters by now.
-func (n *storeNames) forget(found []*outlet) {
+// forget has the names looked up again that are counters by now, or nearly so.
+func (n *storeNames) forget(found []*outlet, log *slog.Logger) {
 	var counters []string
 	for _, d := range found {
 		counters = append(counters, d.Name)
@@ -200,12 +190,18 @@ func (n *storeNames) forget(found []*outlet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for name := range n.flakes {
-		if slices.Contains(counters, name) || slices.ContainsFunc(counters, func(counter string) bool { return template.Has(counter, name) }) {
-			delete(n.flakes, name)
-			n.log.Warn("a name that gave ids gives the numbers of a new counter from now on", "series", name)
+		near := nearest.Misspelled(name, counters)
+		if slices.ContainsFunc(counters, func(counter string) bool { return template.Has(counter, name) }) {
+			near = "" // it is a name of a template
+		} else if near == "" && !slices.Contains(counters, name) {
 			continue
 		}
-		n.warnNear(name, nearest.Misspelled(name, counters))
+		delete(n.flakes, name)
+		if near == "" {
+			log.Warn("a name that gave ids gives the numbers of a new counter from now on", "series", name)
+		} else {
+			log.Warn("a name that gave ids gives none from now on: it is nearly that of a new counter; if it is meant, list the series of the server in firn.yaml", "series", name, "counter", near)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func (o *service) distrust() error {
 	now := *was
 	now.names = &storeNames{
 		stores: names.stores, url: names.url, most: names.most, again: names.again, flakesSaid: names.flakesSaid,
-		recovered: true, outdated: make(chan struct{}), log: names.log,
+		recovered: true, outdated: make(chan struct{}),
 	}
 	options, series, err := now.serverOptions(o.supplies, o.log, nil)
 	if err == nil {
