@@ -92,7 +92,7 @@ type storeNames struct {
 	outdated chan struct{} // closed when the server goes by a newer list
 
 	mu     sync.Mutex
-	flakes map[string]bool // no counter has the name, as far as was looked
+	flakes map[string]string // names that no counter has, as far as was looked; the counter of nearly that name that the log named, or ""
 }
 
 // list returns what to draw from for each counter of the store, and whether it was recovered.
@@ -138,7 +138,7 @@ func (n *storeNames) list(ctx context.Context) (found []*outlet, recovered bool,
 }
 
 // seen returns the names that were looked up and are flakes.
-func (n *storeNames) seen() map[string]bool {
+func (n *storeNames) seen() map[string]string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return maps.Clone(n.flakes)
@@ -148,7 +148,7 @@ func (n *storeNames) seen() map[string]bool {
 // name that was mistyped must not give an id in place of a number.
 func (n *storeNames) flake(name string) error {
 	n.mu.Lock()
-	known := n.flakes[name]
+	_, known := n.flakes[name]
 	n.mu.Unlock()
 	switch {
 	case name == server.OtherNames && n.mayBeLost():
@@ -173,15 +173,16 @@ func (n *storeNames) flake(name string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.flakes == nil {
-		n.flakes = map[string]bool{}
+		n.flakes = map[string]string{}
 	}
 	if len(n.flakes) < n.most {
-		n.flakes[name] = true
+		n.flakes[name] = ""
 	}
 	return nil
 }
 
-// forget has the names looked up again that are counters by now, or nearly so.
+// forget has the names looked up again that are counters by now. A name that is nearly that of a new counter gives ids
+// as before, because programs use it. A server that starts later cannot know that, and refuses it: the log says so.
 func (n *storeNames) forget(found []*outlet, log *slog.Logger) {
 	var counters []string
 	for _, d := range found {
@@ -189,18 +190,15 @@ func (n *storeNames) forget(found []*outlet, log *slog.Logger) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for name := range n.flakes {
-		near := nearest.Misspelled(name, counters)
-		if slices.ContainsFunc(counters, func(counter string) bool { return template.Has(counter, name) }) {
-			near = "" // it is a name of a template
-		} else if near == "" && !slices.Contains(counters, name) {
+	for name, warned := range n.flakes {
+		if slices.Contains(counters, name) || slices.ContainsFunc(counters, func(counter string) bool { return template.Has(counter, name) }) {
+			delete(n.flakes, name)
+			log.Warn("a name that gave ids gives the numbers of a new counter from now on", "series", name)
 			continue
 		}
-		delete(n.flakes, name)
-		if near == "" {
-			log.Warn("a name that gave ids gives the numbers of a new counter from now on", "series", name)
-		} else {
-			log.Warn("a name that gave ids gives none from now on: it is nearly that of a new counter; if it is meant, list the series of the server in firn.yaml", "series", name, "counter", near)
+		if near := nearest.Misspelled(name, counters); near != "" && near != warned {
+			n.flakes[name] = near
+			log.Warn("a name that gives ids is nearly that of a new counter; a server that starts from now on refuses it: list the series of the server in firn.yaml first", "series", name, "counter", near)
 		}
 	}
 }
