@@ -132,7 +132,6 @@ func (o *verification) verdict(r *verify.Report) error {
 	return nil
 }
 
-// separated reports whether a line that is no id looks like one of a CSV.
 // likeCSV reports whether a fault looks like one of a CSV: the line has separators, or it is the first, which has the
 // names of the columns.
 func likeCSV(f verify.Fault) bool {

@@ -23,9 +23,8 @@ import (
 // flakes by all others, but not by names that are nearly those of counters. It lists the
 // counters when it starts, when it reloads, and every few seconds. Until it has a list no
 // name gives an id, because it may be that of a counter. A counter that is created meanwhile
-// is found when its name is asked for first. A name that has given ids by then goes on giving
-// them until the next list, which it is held against as a new name is: a server that starts
-// after that answers the same.
+// is found when its name is asked for first. If the name has given ids by then, it gives them
+// until the next list.
 
 // lookPatience bounds how long a name that is asked for first waits for the store.
 const lookPatience = 2 * time.Second
