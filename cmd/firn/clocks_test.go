@@ -29,7 +29,7 @@ func TestClockOfTheStoreBehind(t *testing.T) {
 	}
 	before := everyRecord(t, s)
 	for _, args := range [][]string{
-		{"store", "recover"}, {"store", "recover", "--yes"}, {"store", "recover", "--yes", "--json"}, {"pool", "ensure", "web", "--may-repeat", "default"}, {"next", "--wait", "0"},
+		{"store", "recover"}, {"store", "recover", "--yes"}, {"store", "recover", "--yes", "--json"}, {"pool", "ensure", "web", "--may-repeat", "default"}, {"pool", "create", "web", "--new", "--may-repeat", "default"}, {"next", "--wait", "0"},
 	} {
 		out, errs, code := called(t, append(args, "--store", url)...)
 		if code != ui.ExitFailed || out != "" || !strings.Contains(errs, "10m0s ahead of the store's") || !strings.Contains(errs, "one of the two is wrong") {

@@ -145,6 +145,9 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	there, err := pool.Show(ctx, s, name)
 	was := err == nil
 	if !was {
+		if err := pool.CheckClock(ctx, s); err != nil { // no process could lease a worker of the pool either
+			return explainPool(err, verb)
+		}
 		if err := askOfLayout(ctx, cmd, cmp.Or(opts.Layout, firn.Default()), yes, ""); err != nil {
 			return err
 		}

@@ -260,7 +260,7 @@ func refusedDo(f move.Move) string {
 	case f.Standby != "":
 		return check.ToPrimary(f.Standby)
 	case lacksRight(f.Err):
-		return lookAgain
+		return whoseMove + ": " + lookAgain
 	case f.Refused():
 		return cmp.Or(refusalHint(f.Err), "correct the address of the server that refuses; then run the same command again")
 	}

@@ -62,7 +62,7 @@ shards that another server serves.`,
 			if err != nil && !slices.ContainsFunc(seen, func(s *check.Server) bool { return s.Err != nil || s.Standby }) {
 				do := ""
 				if lacksRight(err) {
-					do = otherRole + ": firn shard doctor " + asSuperuser
+					do = whoseMove + ": " + otherRole + ": firn shard doctor " + asSuperuser
 				}
 				found = append(found, check.Finding{Level: check.Warn, Text: "nobody can say what is left of moves: " + phrase.OneLine(err), Do: do})
 			}

@@ -161,7 +161,7 @@ func moveFailure(err error) *ui.Failure {
 	case errors.As(err, &stuck) && stuck.Do != "":
 		return f.Hint("%s", stuck.Do)
 	case errors.As(err, &unreached):
-		return f.Hint("--address %s=postgres://USER@HOST/DATABASE says how %s reaches it; its pg_hba.conf, and firewalls between the two, have to allow that", unreached.Other, unreached.Server)
+		return f.Hint("the same command with --address %s=postgres://USER@HOST/DATABASE, an address at which server %s reaches server %[1]s; pg_hba.conf of %[1]s, and firewalls between the two, must allow that", unreached.Other, unreached.Server)
 	case errors.As(err, &behind):
 		return f.Hint("wait for it; or, if that standby is not needed, end it")
 	case errors.As(err, &rows):
@@ -190,7 +190,7 @@ func moveFailure(err error) *ui.Failure {
 		errors.As(err, &of)
 		return f.Hint("%s. Then, to see what comes next: firn shard status", check.ReopenCopy(of.Server))
 	case errors.As(err, &pg) && pg.Code == "ID008" && !ofChange(err):
-		return f.Hint("--address SERVER=postgres://USER@HOST/DATABASE says how the other server reaches one; without it, that is as this host does")
+		return f.Hint("the same command with --address SERVER=postgres://USER@HOST/DATABASE, an address at which the other server reaches SERVER; without it, the other server takes the address that this command takes")
 	case ofChange(err):
 		return withDetail(err).Hint("%s", pg.Hint)
 	case errors.As(err, &pg) && pg.Code == "2BP01":
@@ -198,7 +198,7 @@ func moveFailure(err error) *ui.Failure {
 	case errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "XX000"): // what it was at work on is gone
 		return f.Hint("another command may have ended the move meanwhile; to see how it stands: firn shard status")
 	case errors.As(err, &pg) && pg.Code == "42501": // its publications and subscriptions are another role's
-		return f.Hint(sameCommand)
+		return f.Hint(whoseMove + ": " + sameCommand)
 	case errors.Is(err, move.ErrNoDump):
 		return f.Hint("apt-get install postgresql-client, in that version")
 	}

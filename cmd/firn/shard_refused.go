@@ -106,6 +106,9 @@ func lacksRight(err error) bool {
 // otherRole is what to do where a move is another role's, as it is where a superuser began it.
 const otherRole = "give the addresses with the name of the role that began the move, or of a superuser"
 
+// whoseMove says which right is missing where a move is another role's.
+const whoseMove = "the role that began the move owns its table firn_mark, its publications and subscriptions, and this role may not read or change them"
+
 // sameCommand is what to do where a move is another role's: the same command with other addresses.
 const sameCommand = "in the same command give these addresses instead, with the role that began the move, or a superuser: " + asSuperuser
 
@@ -175,5 +178,5 @@ func unseen(moves []move.Move, err error) string {
 			return ""
 		}
 	}
-	return phrase.OneLine(err) + "; " + lookAgain
+	return phrase.OneLine(err) + "; " + whoseMove + ": " + lookAgain
 }
