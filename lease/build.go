@@ -3,25 +3,13 @@ package lease
 import (
 	"runtime/debug"
 	"sync"
+
+	"github.com/firn-id/firn/internal/version"
 )
 
-// modulePath is that of firn in a program's build information.
-const modulePath = "github.com/firn-id/firn"
-
-// buildVersion is the version of firn in this program, "" where that is not known. A worker's
-// record has it, so that an operator sees which processes still run an older one.
+// buildVersion is the version of firn in this program, with the commit if that is known. A worker's record has it, so
+// that an operator sees which processes still run an older one.
 var buildVersion = sync.OnceValue(func() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	if info.Main.Path == modulePath {
-		return info.Main.Version
-	}
-	for _, m := range info.Deps {
-		if m.Path == modulePath {
-			return m.Version
-		}
-	}
-	return ""
+	info, _ := debug.ReadBuildInfo()
+	return version.Of(info)
 })

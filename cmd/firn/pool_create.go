@@ -145,10 +145,7 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 	there, err := pool.Show(ctx, s, name)
 	was := err == nil
 	if !was {
-		if err := pool.CheckClock(ctx, s); err != nil { // no process could lease a worker of the pool either
-			return explainPool(err, verb)
-		}
-		if err := askOfLayout(ctx, cmd, cmp.Or(opts.Layout, firn.Default()), yes, ""); err != nil {
+		if err := checkNew(ctx, cmd, s, cmp.Or(opts.Layout, firn.Default()), yes, verb); err != nil {
 			return err
 		}
 	}
@@ -179,6 +176,15 @@ func createPool(cmd *cobra.Command, args, mayRepeat []string, yes bool, verb str
 		return err
 	}
 	return warnOfCounters(ctx, s, cmd)
+}
+
+// checkNew checks what a new pool needs: a clock of which the store's does not differ, since else no process can lease a
+// worker of the pool, and a layout that lasts.
+func checkNew(ctx context.Context, cmd *cobra.Command, s store.Store, l firn.Layout, yes bool, verb string) error {
+	if err := pool.CheckClock(ctx, s); err != nil {
+		return explainPool(err, verb)
+	}
+	return askOfLayout(ctx, cmd, l, yes, "")
 }
 
 // storeFor opens the store for a new pool. Where no pool can have the options it returns the error of that, and

@@ -173,7 +173,7 @@ func (o *shardsMove) find(ctx context.Context, cmd *cobra.Command, list string) 
 // unnamed is the error of a server that the command does not know. It may be in the cluster.
 func (o *shardsMove) unnamed(name string, servers []topology.Server) error {
 	if !slices.Contains(o.members, name) {
-		return unknownServer(name, servers).Hint("if it is a new server, make it one of the cluster first: firn shard add-server %s --server %[1]s=postgres://USER@HOST/DATABASE; then the same command, also with that --server", name)
+		return unknownServer(name, servers)
 	}
 	return ui.Bad("server %s is in the cluster, and its address is not known here", name).Hint("%s", check.UnaskedDo([]string{name}))
 }

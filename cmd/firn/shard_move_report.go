@@ -122,9 +122,22 @@ func (c carried) failure(ctx context.Context, cmd *cobra.Command) *ui.Failure {
 		if one := oneWay(ctx, c.servers, c.shards...); one != nil {
 			return f.Hint("%s", nextText(*one))
 		}
-		f = f.Hint("to continue: %s; to abort what has not changed over: firn shard abort %s", c.again, c.list)
+		f = f.Hint("to continue: %s; to abort what has not changed over: firn shard abort %s", c.again+whichAddress(c.err), c.list)
 	}
 	return f
+}
+
+// whichAddress is what the command that continues a move says in place of the address that has failed.
+func whichAddress(err error) string {
+	var unreached *move.UnreachedError
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &unreached):
+		return fmt.Sprintf(" --address %s=postgres://USER@HOST/DATABASE", unreached.Other)
+	case errors.As(err, &pg) && pg.Code == "ID008":
+		return " --address SERVER=postgres://USER@HOST/DATABASE"
+	}
+	return ""
 }
 
 // A moveDoer is an error about rows, a [move.WrongError] or [move.SurplusError], that says what to do.

@@ -178,7 +178,7 @@ func (o *shardsReopen) reopen(ctx context.Context, cmd *cobra.Command, servers [
 }
 
 // unknownServer is the error of a name that no server has.
-func unknownServer(name string, servers []topology.Server) *ui.Failure {
+func unknownServer(name string, servers []topology.Server) error {
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = s.Name

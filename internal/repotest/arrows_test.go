@@ -36,7 +36,7 @@ var arrows = []rule{
 
 	{pkg: "pool", ours: []string{".", "store", "internal/term", "internal/record"}},
 	// A lease is of a pool, whose name, default and errors package pool declares.
-	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "internal/pagefile", "pool"}},
+	{pkg: "lease", ours: []string{".", "store", "internal/term", "internal/holder", "internal/grantfile", "internal/opening", "internal/pagefile", "internal/version", "pool"}},
 	// It puts a mapped file in the place of a lease's generator; lease knows of it only what internal/pagefile declares.
 	{pkg: "page", ours: []string{".", "lease", "store", "internal/pagefile"}, third: []string{"golang.org/x/sys/"}},
 	// What firn agent does: leases and pages, with metrics.

@@ -73,3 +73,20 @@ func (b Build) String() string {
 	}
 	return text + ", " + b.Go + ", " + b.Platform
 }
+
+// modulePath is that of firn in a program's build information.
+const modulePath = "github.com/firn-id/firn"
+
+// Of returns the version of firn in a program, with the first digits of the commit if Go's version of the module
+// has them: 0.1.0+f679cd880123. info may be nil.
+func Of(info *debug.BuildInfo) string {
+	if info == nil {
+		return Number
+	}
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if found := pseudo.FindStringSubmatch(m.Version); m.Path == modulePath && found != nil {
+			return Number + "+" + found[2]
+		}
+	}
+	return Number
+}

@@ -44,3 +44,25 @@ func TestBuild(t *testing.T) {
 		t.Errorf("without build information: %q", got)
 	}
 }
+
+// TestOf: a program shows the version of firn's source, whichever way it got that.
+func TestOf(t *testing.T) {
+	ours := func(v string) debug.Module { return debug.Module{Path: "github.com/firn-id/firn", Version: v} }
+	own := debug.Module{Path: "example.com/photos", Version: "v7.1.0"}
+	tagged, untagged := ours("v0.1.0"), ours("v0.1.1-0.20261128135000-f679cd880123")
+	for _, tt := range []struct {
+		name string
+		info *debug.BuildInfo
+		want string
+	}{
+		{"nothing is known", nil, Number},
+		{"a checkout", &debug.BuildInfo{Main: ours("(devel)")}, Number},
+		{"a checkout with changes", &debug.BuildInfo{Main: ours("v0.0.0-20261128135000-f679cd880123+dirty")}, Number + "+f679cd880123"},
+		{"a program with the tagged module", &debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: "example.com/other", Version: "v0.0.0-20260101000000-aaaaaaaaaaaa"}, &tagged}}, Number},
+		{"a program with a commit of it", &debug.BuildInfo{Main: own, Deps: []*debug.Module{&untagged}}, Number + "+f679cd880123"},
+	} {
+		if got := Of(tt.info); got != tt.want {
+			t.Errorf("%s: %s, not %s", tt.name, got, tt.want)
+		}
+	}
+}

@@ -24,6 +24,9 @@ class Page {
 	static final int NUMBER = 1024, HORIZON = 1152, CLOSED_AT = 1160, MONOTONIC = 1168, DRAWS = 1280;
 	static final long CLOSED = -1;
 
+	/** Nanoseconds ahead of the clock, and of what the layout allows, at which the agent takes a word for damage. */
+	private static final long TOO_FAR = 1_000_000_000;
+
 	/** Answers besides a number, which is not negative. */
 	static final long WAIT = -1, ENDED = -2, SHUT = -3, PARTED = -4;
 
@@ -171,6 +174,8 @@ class Page {
 					word = (now() + ahead) / tick << seqBits;
 				}
 			}
+			// A word that ran away was written by another program: no call has issued that number, and to wait for it could take years.
+			word = Math.min(word, (now() + ahead + TOO_FAR) / tick << seqBits);
 			return Math.max((((word >>> seqBits) + 1) << seqBits) - 1, above); // this page may be behind one before it
 		} finally {
 			Reference.reachabilityFence(this);
