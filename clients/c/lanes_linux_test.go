@@ -4,61 +4,14 @@ package c_test
 
 import (
 	"bufio"
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/firn-id/firn"
-	"github.com/firn-id/firn/lease"
-	"github.com/firn-id/firn/page"
-	"github.com/firn-id/firn/store"
-	"github.com/firn-id/firn/store/memory"
+	"github.com/firn-id/firn/clients/internal/clienttest"
 )
-
-// serveLanes serves an agent's lanes until the test ends or stop is called.
-func serveLanes(t *testing.T, st store.Store, path string, n int) (stop func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, n)
-	for lane := range n {
-		l, err := lease.Open(t.Context(), st, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			err := page.Serve(ctx, l, path, &page.Options{Lanes: n, Lane: lane})
-			done <- errors.Join(err, l.Close())
-		}()
-		at := path
-		if lane > 0 {
-			at = fmt.Sprintf("%s.%d", path, lane)
-		}
-		for range 500 {
-			b, err := os.ReadFile(at)
-			if err == nil && string(b[1024:1032]) != "\xff\xff\xff\xff\xff\xff\xff\xff" {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	stop = sync.OnceValue(func() error {
-		cancel()
-		var err error
-		for range n {
-			err = errors.Join(err, <-done)
-		}
-		return err
-	})
-	t.Cleanup(func() { _ = stop() })
-	return stop
-}
 
 // A liner is a process that prints an id for each line.
 type liner struct {
@@ -88,13 +41,12 @@ func (l *liner) worker(t *testing.T, seen map[firn.ID]bool) int64 {
 // TestLanes: each process takes a lane and keeps to it, lanes get the same number of processes, and a process of a lane that
 // the next agent does not have takes one that it has.
 func TestLanes(t *testing.T) {
-	st, path := memory.New(), filepath.Join(t.TempDir(), "page")
-	stop := serveLanes(t, st, path, 3)
+	a := clienttest.Serve(t, clienttest.Lanes(3))
 	program := compile(t, "gcc", "testdata/line.c", ".", "-O2")
 	seen, count := map[firn.ID]bool{}, map[int64]int{}
 	all := make([]*liner, 6)
 	for i := range all {
-		cmd := exec.CommandContext(t.Context(), program, path)
+		cmd := exec.CommandContext(t.Context(), program, a.Path)
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -126,10 +78,9 @@ func TestLanes(t *testing.T) {
 		t.Errorf("processes by worker: %v", count)
 	}
 	for _, n := range []int{2, 1, 3} {
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
-		stop = serveLanes(t, st, path, n)
+		a.Stop()
+		a.Lanes = n
+		a.Start()
 		for _, l := range all {
 			l.worker(t, seen)
 		}

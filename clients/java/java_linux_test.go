@@ -48,7 +48,7 @@ func TestTake(t *testing.T) {
 		}
 	}
 	// No wait: a million ids are more than a moment has.
-	refused(t, java("-Dwait=0", "Take", "batch", path, "1", "1000000"), "BUSY: firn: page "+path+": the ids of this moment are used up; retry")
+	clienttest.Refused(t, java("-Dwait=0", "Take", "batch", path, "1", "1000000"), "BUSY: firn: page "+path+": the ids of this moment are used up; retry")
 
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -72,37 +72,23 @@ func TestTake(t *testing.T) {
 		if err := os.WriteFile(bad, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, java("Take", "next", bad, "1"), "UNUSABLE: firn: page "+bad+": ", c.says)
+		clienttest.Refused(t, java("Take", "next", bad, "1"), "UNUSABLE: firn: page "+bad+": ", c.says)
 	}
 	if err := os.Symlink(path, path+".link"); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, java("Take", "next", path+".link", "1"), "UNUSABLE", "it is not a page")
-	refused(t, java("-Dwait=0", "Take", "next", path+"x", "1"), "NO_PAGE: firn: page "+path+"x: there is no page; start its agent")
-	refused(t, java("Take", "next", "/proc/self/stat", "1"), "UNUSABLE", "its file system is proc: use a path on tmpfs, ext4 or xfs, such as /dev/shm")
+	clienttest.Refused(t, java("Take", "next", path+".link", "1"), "UNUSABLE", "it is not a page")
+	clienttest.Refused(t, java("-Dwait=0", "Take", "next", path+"x", "1"), "NO_PAGE: firn: page "+path+"x: there is no page; start its agent")
+	clienttest.Refused(t, java("Take", "next", "/proc/self/stat", "1"), "UNUSABLE", "its file system is proc: use a path on tmpfs, ext4 or xfs, such as /dev/shm")
 
 	agent.Kill()
 	time.Sleep(clienttest.Outage + time.Second)
-	refused(t, java("-Dwait=0", "Take", "next", path, "1"), "ENDED: firn: page "+path+": ids ended at 20", "the agent's store is away; retry")
+	clienttest.Refused(t, java("-Dwait=0", "Take", "next", path, "1"), "ENDED: firn: page "+path+": ids ended at 20", "the agent's store is away; retry")
 	agent.Start()
 	agent.Stop()
-	refused(t, java("-Dwait=0", "Take", "next", path, "1"), "CLOSED: firn: page "+path+": its agent has ended; start it again")
+	clienttest.Refused(t, java("-Dwait=0", "Take", "next", path, "1"), "CLOSED: firn: page "+path+": its agent has ended; start it again")
 	if out, err := java("Take", "interrupt", path).Output(); err != nil || strings.TrimSpace(string(out)) != "CLOSED true" {
 		t.Errorf("a thread that is interrupted: %s, %v", out, err)
-	}
-}
-
-// refused runs a program that must fail and say these texts.
-func refused(t *testing.T, cmd *exec.Cmd, says ...string) {
-	t.Helper()
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Errorf("%s: printed %.100s, want an error", cmd, out)
-	}
-	for _, text := range says {
-		if !strings.Contains(string(out), text) {
-			t.Errorf("%s: %s, want %q", strings.Join(cmd.Args, " "), out, text)
-		}
 	}
 }
 
@@ -114,7 +100,7 @@ func TestBirth(t *testing.T) {
 	library := clienttest.Compile(t, "gcc", "testdata/nobirth.c", ".", "-shared", "-fPIC")
 	cmd := java("Take", "next", agent.Path, "1")
 	cmd.Env = append(os.Environ(), "LD_PRELOAD="+library)
-	refused(t, cmd, "UNUSABLE", "use Java 17.0.11 or later")
+	clienttest.Refused(t, cmd, "UNUSABLE", "use Java 17.0.11 or later")
 	agent.Stop()
 	b, err := os.ReadFile(agent.Path)
 	if err != nil {
@@ -129,7 +115,7 @@ func TestBirth(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	refused(t, java("Take", "next", agent.Path, "1"), "UNUSABLE", "it is a copy")
+	clienttest.Refused(t, java("Take", "next", agent.Path, "1"), "UNUSABLE", "it is a copy")
 }
 
 // TestWaits: more ids than a moment has are not an error while the call may wait.

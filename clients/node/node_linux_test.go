@@ -76,23 +76,9 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s: %s", c.file, out)
 		}
 	}
-	refused(t, node("-e", "require('node:fs').renameSync('node_modules/firn-page/build', 'gone'); require('firn-page')"), "run npm rebuild firn-page")
+	clienttest.Refused(t, node("-e", "require('node:fs').renameSync('node_modules/firn-page/build', 'gone'); require('firn-page')"), "run npm rebuild firn-page")
 	clienttest.Output(t, node().Dir, "npm", "rebuild", "firn-page")
 	clienttest.Output(t, node().Dir, "node", "sample.js", path)
-}
-
-// refused runs a program that must fail and say these texts.
-func refused(t *testing.T, cmd *exec.Cmd, says ...string) {
-	t.Helper()
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Errorf("%s: printed %.100s, want an error", cmd, out)
-	}
-	for _, text := range says {
-		if !strings.Contains(string(out), text) {
-			t.Errorf("%s: %s, want %q", strings.Join(cmd.Args, " "), out, text)
-		}
-	}
 }
 
 // TestErrors: errors have a code, and say what to do.
@@ -112,25 +98,25 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, take("next", path+".copy", "1"), "FirnError FIRN_EUNUSABLE: firn: page "+path+".copy: it is a copy; use the original")
-	refused(t, take("next", path+".boot", "1"), "FIRN_EUNUSABLE", "of another host; start its agent here")
-	refused(t, take("next", path+"x", "1"), "FIRN_ENOPAGE: firn: page "+path+"x: there is no page; start its agent, or correct the path")
-	refused(t, take("open", path+"x"), "FIRN_ENOPAGE")
-	refused(t, take("next", "/proc/self/stat", "1"), "FIRN_EUNUSABLE", "use a path on tmpfs, ext4 or xfs")
-	refused(t, take("busy", path), "FIRN_EBUSY", "the ids of this moment are used up; retry, or allow a longer wait")
-	refused(t, take("abort", path), "AbortError")
-	refused(t, take("closed", path), "FIRN_ECLOSEDPAGE", "open it again")
-	refused(t, node("-e", "require('firn-page').open('/x', { wait: -1 })"), "RangeError: wait -1: a number of milliseconds, 0 to Infinity")
-	refused(t, node("-e", "require('firn-page').open(1)"), "TypeError: path: the path of a page, a string")
+	clienttest.Refused(t, take("next", path+".copy", "1"), "FirnError FIRN_EUNUSABLE: firn: page "+path+".copy: it is a copy; use the original")
+	clienttest.Refused(t, take("next", path+".boot", "1"), "FIRN_EUNUSABLE", "of another host; start its agent here")
+	clienttest.Refused(t, take("next", path+"x", "1"), "FIRN_ENOPAGE: firn: page "+path+"x: there is no page; start its agent, or correct the path")
+	clienttest.Refused(t, take("open", path+"x"), "FIRN_ENOPAGE")
+	clienttest.Refused(t, take("next", "/proc/self/stat", "1"), "FIRN_EUNUSABLE", "use a path on tmpfs, ext4 or xfs")
+	clienttest.Refused(t, take("busy", path), "FIRN_EBUSY", "the ids of this moment are used up; retry, or allow a longer wait")
+	clienttest.Refused(t, take("abort", path), "AbortError")
+	clienttest.Refused(t, take("closed", path), "FIRN_ECLOSEDPAGE", "open it again")
+	clienttest.Refused(t, node("-e", "require('firn-page').open('/x', { wait: -1 })"), "RangeError: wait -1: a number of milliseconds, 0 to Infinity")
+	clienttest.Refused(t, node("-e", "require('firn-page').open(1)"), "TypeError: path: the path of a page, a string")
 	agent.Kill()
 	time.Sleep(clienttest.Outage + time.Second)
-	refused(t, take("next", path, "1"), "FIRN_EENDED", "ids ended at 20", "its agent or the agent's store is away; retry")
+	clienttest.Refused(t, take("next", path, "1"), "FIRN_EENDED", "ids ended at 20", "its agent or the agent's store is away; retry")
 	if out, err := take("loop", path).CombinedOutput(); err != nil || string(out) != "FIRN_EENDED free\n" {
 		t.Errorf("a call that waits: %s, %v", out, err)
 	}
 	agent.Start()
 	agent.Stop()
-	refused(t, take("next", path, "1"), "FIRN_ECLOSED: firn: page "+path+": its agent has ended; start it again")
+	clienttest.Refused(t, take("next", path, "1"), "FIRN_ECLOSED: firn: page "+path+": its agent has ended; start it again")
 }
 
 // TestAtOnce: processes in JavaScript, Go and C take ids of one page while it gets other agents.

@@ -3,7 +3,6 @@
 package php_test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,39 +108,12 @@ func (p php) take(t *testing.T) {
 
 // Each reason for no id is a class of its own, and says what to do.
 func (p php) refused(t *testing.T) {
-	a := clienttest.Serve(t, clienttest.Brief)
-	b, err := os.ReadFile(a.Path)
-	if err == nil {
-		err = os.WriteFile(a.Path+".copy", b, 0o600)
+	try := func(args ...string) string {
+		return clienttest.Output(t, ".", p.program, p.args(append([]string{"testdata/refused.php"}, args...)...)...)
 	}
-	boot := bytes.Clone(b)
-	boot[16]++
-	if err == nil {
-		err = os.WriteFile(a.Path+".boot", boot, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := func(want string, args ...string) {
-		t.Helper()
-		out := clienttest.Output(t, ".", p.program, p.args(append([]string{"testdata/refused.php"}, args...)...)...)
-		if !strings.HasPrefix(out, want) {
-			t.Errorf("%s: %s, want %s", strings.Join(args, " "), out, want)
-		}
-	}
-	check(`Firn\Busy 4 firn: page `+a.Path+": the ids of this moment are used up; retry", a.Path, "0", "10000000")
-	check("100000\n", a.Path, "1", "100000")
-	check(`Firn\NoPage 1 firn: page `+a.Path+"x: there is no page; start its agent", a.Path+"x", "0.01")
-	check(`Firn\Unusable 5 firn: page /proc/self/stat: its file system is `, "/proc/self/stat", "1")
-	check(`Firn\Unusable 5 firn: page `+a.Path+".copy: it is a copy; use the original", a.Path+".copy", "1")
-	check(`Firn\Unusable 5 firn: page `+a.Path+".boot: the system was started again since, or it is of another host; start its agent here", a.Path+".boot", "1")
-	check(`Firn\Exception 7 firn: page /: open: `, "/", "0")
-	a.Kill()
-	time.Sleep(clienttest.Outage + time.Second/2)
-	check(`Firn\Ended 3 firn: page `+a.Path+": ids ended at 20", a.Path, "0.2")
-	a.Start()
-	a.Stop()
-	check(`Firn\Closed 2 firn: page `+a.Path+": its agent has ended; start it again", a.Path, "0.2")
+	clienttest.Refusals(t, try, func(code int) string {
+		return `Firn\` + []string{1: "NoPage", 2: "Closed", 3: "Ended", 4: "Busy", 5: "Unusable", 7: "Exception"}[code]
+	})
 }
 
 func (p php) rules(t *testing.T) {
