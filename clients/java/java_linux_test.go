@@ -47,8 +47,8 @@ func TestTake(t *testing.T) {
 			t.Errorf("%s: %d ids, want %d", strings.Join(c.args, " "), n, c.want)
 		}
 	}
-	// No wait: a million ids are more than a moment has.
-	clienttest.Refused(t, java("-Dwait=0", "Take", "batch", path, "1", "1000000"), "BUSY: firn: page "+path+": the ids of this moment are used up; retry")
+	slow := clienttest.Serve(t, clienttest.Slow).Path
+	clienttest.Refused(t, java("-Dwait=0", "Take", "batch", slow, "1", "100000"), "BUSY: firn: page "+slow+": the ids of this moment are used up; retry")
 
 	whole, err := os.ReadFile(path)
 	if err != nil {

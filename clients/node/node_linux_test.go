@@ -103,7 +103,7 @@ func TestErrors(t *testing.T) {
 	clienttest.Refused(t, take("next", path+"x", "1"), "FIRN_ENOPAGE: firn: page "+path+"x: there is no page; start its agent, or correct the path")
 	clienttest.Refused(t, take("open", path+"x"), "FIRN_ENOPAGE")
 	clienttest.Refused(t, take("next", "/proc/self/stat", "1"), "FIRN_EUNUSABLE", "use a path on tmpfs, ext4 or xfs")
-	clienttest.Refused(t, take("busy", path), "FIRN_EBUSY", "the ids of this moment are used up; retry, or allow a longer wait")
+	clienttest.Refused(t, take("busy", clienttest.Serve(t, clienttest.Slow).Path), "FIRN_EBUSY", "the ids of this moment are used up; retry, or allow a longer wait")
 	clienttest.Refused(t, take("abort", path), "AbortError")
 	clienttest.Refused(t, take("closed", path), "FIRN_ECLOSEDPAGE", "open it again")
 	clienttest.Refused(t, node("-e", "require('firn-page').open('/x', { wait: -1 })"), "RangeError: wait -1: a number of milliseconds, 0 to Infinity")

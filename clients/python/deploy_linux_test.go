@@ -185,7 +185,10 @@ func (p python) gunicorn(t *testing.T) {
 	ask()
 	a.Stop()
 	a.Start()
-	ask()
+	asked := 1
+	for begun := time.Now(); asked < 2 || len(answers) < 4 && time.Since(begun) < time.Minute; asked++ { // a worker may start late
+		ask()
+	}
 	var ids clienttest.IDs
 	n := 0
 	for worker, list := range answers {
@@ -196,7 +199,7 @@ func (p python) gunicorn(t *testing.T) {
 		}
 		n += ids.Add(t, fmt.Sprintf("worker %s", worker), text.String())
 	}
-	if len(answers) != 4 || n != 8000 {
-		t.Errorf("%d ids of %d workers, want 8000 of 4", n, len(answers))
+	if want := asked * 4000; len(answers) != 4 || n != want {
+		t.Errorf("%d ids of %d workers, want %d of 4", n, len(answers), want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/page"
 	"github.com/firn-id/firn/store"
@@ -33,6 +34,7 @@ type Agent struct {
 	t     *testing.T
 	store string // on a disk: agents wait longer for a store that a restart of the host forgets
 	brief bool
+	slow  bool
 	cmd   *exec.Cmd
 	stop  io.Closer
 }
@@ -42,6 +44,11 @@ type Option func(*Agent)
 
 // Brief makes the ids of a page end within [Outage] after its agent was killed, instead of five minutes.
 func Brief(a *Agent) { a.brief = true }
+
+// Slow makes an agent of a layout with 1,024 ids a second, so that a large batch has to wait on any machine.
+func Slow(a *Agent) { a.slow = true }
+
+const slowLayout = "time:32@1s,worker:10,seq:10;epoch=2025-01-01T00:00:00Z"
 
 // Lanes makes an agent with several lanes.
 func Lanes(n int) Option { return func(a *Agent) { a.Lanes = n } }
@@ -66,6 +73,9 @@ func (a *Agent) Start() {
 	a.cmd.Env = append(os.Environ(), variable+"=agent "+a.Path, variable+"_STORE="+a.store, fmt.Sprintf("%s_LANES=%d", variable, max(a.Lanes, 1)))
 	if a.brief {
 		a.cmd.Env = append(a.cmd.Env, variable+"_OUTAGE="+Outage.String())
+	}
+	if a.slow {
+		a.cmd.Env = append(a.cmd.Env, variable+"_LAYOUT="+slowLayout)
 	}
 	a.cmd.Stderr = os.Stderr
 	in, err := a.cmd.StdinPipe()
@@ -140,11 +150,15 @@ func agent(path string) int {
 func serve(ctx context.Context, st store.Store, path string) error {
 	outage, _ := time.ParseDuration(os.Getenv(variable + "_OUTAGE")) // zero means the default
 	lanes, _ := strconv.Atoi(os.Getenv(variable + "_LANES"))
+	options := lease.Options{Outage: outage}
+	if text := os.Getenv(variable + "_LAYOUT"); text != "" {
+		options.Layout = firn.MustLayout(text)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, lanes)
 	for lane := range lanes {
-		l, err := lease.Open(ctx, st, &lease.Options{Outage: outage})
+		l, err := lease.Open(ctx, st, &options)
 		if err != nil {
 			stop()
 			ended <- err

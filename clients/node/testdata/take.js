@@ -92,7 +92,7 @@ async function main() {
     case 'fork': return children(more, () => fork(__filename, args));
     case 'cluster': cluster.setupPrimary({ exec: __filename, args }); return children(more, () => cluster.fork());
     case 'until': return until();
-    case 'busy': return open(path, { block: 0 }).batch(1_000_000);
+    case 'busy': return open(path, { block: 0 }).batch(100_000);
     case 'abort': return open(path).batchAsync(1_000_000_000 / 100, { signal: AbortSignal.timeout(50) });
     case 'loop': return loop();
     case 'closed': { const ids = open(path); ids.close(); ids.close(); return ids.next(); }
