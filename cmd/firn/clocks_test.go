@@ -64,15 +64,19 @@ func everyRecord(t *testing.T, s store.Store) string {
 func TestClockOfTheHostBehind(t *testing.T) {
 	emptyHome(t)
 	url := testserver.PostgresBehind(t, -2*time.Hour).URL()
-	mustAll(t, "pool create --new --workers 0-1 --store "+url, "pool create web --new --workers 2-3 --store "+url)
-	for n := range int64(2) { // of processes whose clocks are right
-		leaveAhead(t, url, "default", n, time.Now().Add(2*time.Hour))
-	}
 	s, err := open.URL(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	for name, first := range map[string]int64{"default": 0, "web": 2} { // on hosts whose clocks are right: this one may not
+		if _, err := pool.Create(t.Context(), s, name, &pool.Options{First: first, Workers: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range int64(2) { // of processes whose clocks are right
+		leaveAhead(t, url, "default", n, time.Now().Add(2*time.Hour))
+	}
 	key := term.KeyPool("web")
 	rec, err := s.Get(t.Context(), key)
 	if err != nil {
@@ -86,8 +90,8 @@ func TestClockOfTheHostBehind(t *testing.T) {
 	if _, err := s.Put(t.Context(), key, p.Encode(), store.Condition{Version: rec.Version}); err != nil {
 		t.Fatal(err)
 	}
-	for pool, what := range map[string]string{"default": "has issued ahead of this clock", "web": `the ids of pool "web" start at `} {
-		refusedWith(t, []string{"next", "--pool", pool, "--wait", "0", "--store", url}, what,
+	for name, what := range map[string]string{"default": "has issued ahead of this clock", "web": `the ids of pool "web" start at `} {
+		refusedWith(t, []string{"next", "--pool", name, "--wait", "0", "--store", url}, what,
 			"this host's clock is ", " behind the store's: one of the two is wrong", "compare both with a clock that you trust", " --wait ")
 	}
 }

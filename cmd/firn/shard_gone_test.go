@@ -243,7 +243,7 @@ func TestGoneFailure(t *testing.T) {
 
 // TestMoveFailure: what belongs to the role that began a move, only that role ends.
 func TestMoveFailure(t *testing.T) {
-	for code, want := range map[string]string{"42501": "in the same command give these addresses instead, with the role that began the move, or a superuser: --server SERVER=postgres://SUPERUSER@HOST/DATABASE", "2BP01": "drop it there"} {
+	for code, want := range map[string]string{"42501": whoseMove + ": in the same command give these addresses instead, with the role that began the move, or a superuser: --server SERVER=postgres://SUPERUSER@HOST/DATABASE", "2BP01": "drop it there"} {
 		f := moveFailure(&topology.ServerError{Server: "a", Err: &pgconn.PgError{Code: code, Hint: "drop it there"}})
 		if len(f.Hints) != 1 || f.Hints[0].Text != want {
 			t.Errorf("%s: %+v", code, f.Hints)
