@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/clients/internal/clienttest"
@@ -156,27 +155,8 @@ func (p php) storm(t *testing.T) {
 	clienttest.Storm(t, client, client, client, client)
 }
 
-// Each process takes a lane of the agent. One whose lane the next agent does not have changes to another page.
 func (p php) lanes(t *testing.T) {
-	a := clienttest.Serve(t, clienttest.Lanes(3))
-	var ids clienttest.IDs
-	var ends []func() int
-	for range 6 {
-		ends = append(ends, ids.Start(t, p.command(t, "take.php", "until", a.Path)))
-	}
-	time.Sleep(2 * time.Second)
-	a.Stop()
-	a.Lanes = 1
-	a.Start()
-	time.Sleep(time.Second)
-	for i, end := range ends {
-		if n := end(); n == 0 {
-			t.Errorf("process %d made no ids", i)
-		}
-	}
-	if workers := ids.Workers(); len(workers) != 3 {
-		t.Errorf("ids by worker: %v, want those of 3 workers", workers)
-	}
+	clienttest.OverLanes(t, func(path string) *exec.Cmd { return p.command(t, "take.php", "until", path) })
 }
 
 // Short processes, one after the other, use one worker. Their ids increase from process to process.

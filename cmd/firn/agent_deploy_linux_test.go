@@ -20,7 +20,7 @@ import (
 	shared "github.com/firn-id/firn/page"
 )
 
-// An agent is upgraded: the old one is stopped, and then a new binary is started. Clients wait meanwhile, and go on above
+// An agent is upgraded: the old one is stopped, and then a new binary is started. Clients wait meanwhile. Then they continue above
 // what they had.
 func TestAgentUpgrade(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func fill(t *testing.T, dir string) (empty func()) {
 	}
 }
 
-// On a file system that is full an agent says so, and processes that have a page go on. A page that is lost meanwhile is made
+// If the file system is full, the agent says so. Processes that have a page continue. A page that is lost meanwhile is made
 // again when there is room.
 func TestAgentFullDisk(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ type Lane struct {
 	Lease *lease.State // nil: none is open
 	Made  bool         // its page can be used
 	Err   error        // why there is no page, as far as is known
-	Since time.Time    // when the agent began to open it, where there is none
+	Since time.Time    // if Lease is nil: when the agent began to open one
 
 	Taken, Renewals, Pages int64
 }

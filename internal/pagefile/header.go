@@ -106,7 +106,7 @@ func (h *Header) SetLayout(l firn.Layout, worker, shard int64, ahead time.Durati
 			h.Fixed |= uint64(worker) >> rest & (1<<f.Width - 1) << f.Shift
 		}
 	}
-	// As a firn.Generator: the low bits run on from tick to tick, so that ids spread evenly over id % 2^n at any rate. Where
+	// As a firn.Generator: the low bits run on from tick to tick, so that ids spread evenly over id % 2^n however many are taken in a tick. Where
 	// nothing may run ahead, a tick starts in its first quarter.
 	h.Ahead = max(int64(ahead), 0) / h.Tick * h.Tick
 	even := int(h.SeqBits)

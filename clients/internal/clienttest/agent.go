@@ -209,3 +209,28 @@ func until(path string) int {
 	}
 	return 0
 }
+
+// OverLanes runs six processes on three lanes: together they use all three. Those whose lane the next agent does not have
+// change to another page. client returns a process as [Go] does.
+func OverLanes(t *testing.T, client func(path string) *exec.Cmd) {
+	t.Helper()
+	a := Serve(t, Lanes(3))
+	var ids IDs
+	var ends []func() int
+	for range 6 {
+		ends = append(ends, ids.Start(t, client(a.Path)))
+	}
+	time.Sleep(2 * time.Second)
+	a.Stop()
+	a.Lanes = 1
+	a.Start()
+	time.Sleep(time.Second)
+	for i, end := range ends {
+		if n := end(); n == 0 {
+			t.Errorf("process %d made no ids", i)
+		}
+	}
+	if workers := ids.Workers(); len(workers) != 3 {
+		t.Errorf("ids by worker: %v, want those of 3 workers", workers)
+	}
+}

@@ -125,7 +125,7 @@ func Root(t *testing.T) string {
 	return ""
 }
 
-// Dir returns a new directory in memory (/dev/shm), or, where there is none, one on a disk.
+// Dir returns a new directory below /dev/shm, which is in memory. If the host has no /dev/shm, the directory is on a disk.
 func Dir(t *testing.T) string {
 	t.Helper()
 	d, err := os.MkdirTemp("/dev/shm", "firn-client-")
