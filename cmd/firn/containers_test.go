@@ -118,10 +118,9 @@ func TestComposeFile(t *testing.T) {
 }
 
 // TestDockerfiles: go build accepts what the RUN lines of docs/guides/kubernetes.md say, and firn what ENTRYPOINT and CMD
-// give it.
+// give it, also those of docs/reference/kubernetes.md.
 func TestDockerfiles(t *testing.T) {
-	const page = "../../docs/guides/kubernetes.md"
-	image := blockOf(t, page, "dockerfile\nFROM golang")
+	image := blockOf(t, "../../docs/guides/kubernetes.md", "dockerfile\nFROM golang")
 	run := regexp.MustCompile(`(?m)^RUN (.*)$`).FindAllStringSubmatch(image, -1)
 	if len(run) != 1 {
 		t.Fatalf("%q", run)
@@ -131,7 +130,7 @@ func TestDockerfiles(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil || !strings.Contains(string(out), "/program") {
 		t.Errorf("%s: %v\n%.2000s", run[0][1], err, out)
 	}
-	for _, text := range []string{image, blockOf(t, page, "dockerfile\nCOPY firn")} {
+	for _, text := range []string{image, blockOf(t, "../../docs/reference/kubernetes.md", "dockerfile\nCOPY firn")} {
 		var words []string
 		for _, line := range regexp.MustCompile(`(?m)^(?:ENTRYPOINT|CMD) (\[.*\])$`).FindAllStringSubmatch(text, -1) {
 			var part []string

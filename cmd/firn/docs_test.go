@@ -17,7 +17,6 @@ var fenced = regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```")
 // notTyped are the pages with commands that TestPages does not type, each with the reason.
 var notTyped = map[string]string{
 	"docs/reference/hosted-postgresql.md": "a role of PostgreSQL 16 or newer that is no superuser: TestHostedUpgrade moves shards so",
-	"docs/guides/shards-operating.md":     "a server that is lost: the tests of shard_lost_test.go and shard_gone_test.go",
 	"docs/reference/shards-recovery.md":   "a server that is lost: the tests of shard_lost_test.go and shard_gone_test.go",
 	"docs/reference/shards-moves.md":      "four servers with rows: the tests of shard_rebalance_test.go",
 	"docs/reference/firn-yaml.md":         "TestConfigurationPageIsTyped types its commands, and compares what each series gives",
