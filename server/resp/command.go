@@ -31,9 +31,9 @@ var allCommands []*command
 func init() {
 	allCommands = []*command{
 		{name: "INCR", arity: 2, keys: 1, draws: true, group: "string", summary: "The next id of a series, as an integer", do: (*conn).incr},
-		{name: "INCRBY", arity: 3, keys: 1, draws: true, group: "string", summary: "The last of a range of n numbers of a series, as an integer", do: (*conn).incrBy},
+		{name: "INCRBY", arity: 3, keys: 1, draws: true, group: "string", summary: "The last of a range of n numbers of a sequence, as an integer", do: (*conn).incrBy},
 		{name: "FIRN.NEXT", arity: -2, keys: 1, draws: true, group: "firn", summary: "The next id of a series, or n of them, as strings", do: (*conn).next},
-		{name: "FIRN.RANGE", arity: 3, keys: 1, group: "firn", summary: "A range of n numbers of a series: first, count and step, as strings", do: (*conn).rangeOf},
+		{name: "FIRN.RANGE", arity: 3, keys: 1, group: "firn", summary: "A range of n numbers of a sequence: first, count and step, as strings", do: (*conn).rangeOf},
 		{name: "FIRN.DECODE", arity: 2, group: "firn", summary: "What an id says", do: (*conn).decode},
 		{name: "FIRN.OPTION", arity: -2, group: "firn", summary: "STRINGS: integers above 2^53-1 are answered as strings on this connection", do: (*conn).option},
 
