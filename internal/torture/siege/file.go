@@ -9,13 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
 // sqliteFile is a store that is a file.
 func sqliteFile(s *siege) *victim {
 	s.found(s.world.url)
-	v := &victim{url: s.world.url, harms: slices.Clone(processHarms), cut: func() {}, mend: func() {}}
+	v := &victim{url: s.world.url, harms: slices.Clone(processHarms), cut: func() {}, mend: func() {}, held: func() bool { return heldFile(s.world.path) }}
 	if s.Broken == "private" {
 		return v // nobody uses the file
 	}
@@ -41,6 +42,20 @@ func sqliteFile(s *siege) *victim {
 		{name: "file replaced by another store", do: func(s *siege) { s.replaceStore(other) }},
 	}
 	return v
+}
+
+// heldFile reports whether somebody has kept all others from writing to a file for two seconds.
+func heldFile(path string) bool {
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=rw&_pragma=busy_timeout(2000)&_txlock=immediate")
+	if err != nil {
+		return false
+	}
+	defer db.Close()
+	tx, err := db.Begin()
+	if err == nil {
+		err = tx.Rollback()
+	}
+	return err != nil && strings.Contains(err.Error(), "SQLITE_BUSY")
 }
 
 // copyStore makes a copy of a store, as a backup does.

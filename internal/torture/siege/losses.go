@@ -117,7 +117,7 @@ func (s *siege) lose(l *loss, wait bool) {
 		old[i] = s.slots[i].proc
 	}
 	asleep := old[len(old)-1]
-	asleep.signal(syscall.SIGSTOP)
+	s.stopBetweenWrites(asleep)
 	stop := func() {
 		for i := range len(old) - 1 { // nobody knows of the one that sleeps
 			s.slots[i].proc.kill()
@@ -169,6 +169,16 @@ func (s *siege) lose(l *loss, wait bool) {
 	come(0, true)
 	if wait {
 		s.waitOut(l, starts, top)
+	}
+}
+
+// stopBetweenWrites stops a process. A process that is stopped while it writes to a file of SQLite keeps all others from
+// writing, also the operator: it continues for a moment, and is stopped again.
+func (s *siege) stopBetweenWrites(p *proc) {
+	p.signal(syscall.SIGSTOP)
+	for deadline := now() + patience; s.store.held != nil && s.store.held() && now() < deadline; p.signal(syscall.SIGSTOP) {
+		p.cont()
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

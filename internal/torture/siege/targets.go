@@ -33,6 +33,9 @@ type victim struct {
 
 	// cut keeps all processes from it, and mend lets them in again.
 	cut, mend func()
+
+	// held reports whether somebody keeps all others from writing; nil: nobody can.
+	held func() bool
 }
 
 // targets are all of them. The first are one server each, or none; the others are of
