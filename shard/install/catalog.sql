@@ -6,9 +6,11 @@
 -- says how a replicated change names its row: by a key, whose columns follow, by all
 -- columns, or not at all.
 CREATE OR REPLACE FUNCTION firn.relations(schema name)
-RETURNS TABLE (relation regclass, name text, kind "char", rows boolean, identity text, key text[]) LANGUAGE sql STABLE
+RETURNS TABLE (relation regclass, name text, kind "char", rows boolean, identity text, key text[]) LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT c.oid::regclass, c.relname::text, c.relkind, c.relkind = 'r',
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT c.oid::regclass, c.relname::text, c.relkind, c.relkind = 'r',
 		CASE WHEN c.relreplident = 'f' THEN 'full' WHEN i.indrelid IS NULL THEN 'none' ELSE 'key' END,
 		ARRAY(SELECT a.attname::text FROM unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
 			JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
@@ -18,28 +20,34 @@ SET search_path = pg_catalog, pg_temp AS $$
 		AND CASE c.relreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate WHEN 'i' THEN i.indisreplident ELSE false END
 	WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = schema)
 		AND c.relkind IN ('r', 'p') AND c.relname <> 'firn_mark'
-	ORDER BY c.relname COLLATE "C"
-$$;
+	ORDER BY c.relname COLLATE "C";
+END $$;
 
 -- What a server prints of an expression, or of something with expressions in it. Versions print them
 -- in different ways: where texts of two versions are compared, only whether there is one is kept.
-CREATE OR REPLACE FUNCTION firn.printed(t text, portable boolean) RETURNS text LANGUAGE sql IMMUTABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT CASE WHEN portable AND t IS NOT NULL THEN '(...)' ELSE t END $$;
+CREATE OR REPLACE FUNCTION firn.printed(t text, portable boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN CASE WHEN portable AND t IS NOT NULL THEN '(...)' ELSE t END;
+END $$;
 
 -- Rights as a text, those of a default too: which of the two it is, a dump does not
 -- keep. PostgreSQL has MAINTAIN from 17 on.
-CREATE OR REPLACE FUNCTION firn.rights(acl aclitem[], type "char", owner oid, portable boolean) RETURNS text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.rights(acl aclitem[], type "char", owner oid, portable boolean) RETURNS text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('owner %I', pg_get_userbyid(owner)) || coalesce(string_agg(x.line, '' ORDER BY x.line COLLATE "C"), '')
+BEGIN
+	RETURN (SELECT format('owner %I', pg_get_userbyid(owner)) || coalesce(string_agg(x.line, '' ORDER BY x.line COLLATE "C"), '')
 	FROM (SELECT format(' %s=%s%s', CASE a.grantee WHEN 0 THEN '' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
 			a.privilege_type, CASE WHEN a.is_grantable THEN '*' ELSE '' END) AS line
-		FROM aclexplode(coalesce(acl, acldefault(type, owner))) AS a WHERE NOT portable OR a.privilege_type <> 'MAINTAIN') AS x
-$$;
+		FROM aclexplode(coalesce(acl, acldefault(type, owner))) AS a WHERE NOT portable OR a.privilege_type <> 'MAINTAIN') AS x);
+END $$;
 
--- A schema's relations, one line for each of their parts.
-CREATE OR REPLACE FUNCTION firn.relation_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE sql STABLE
+-- A schema's relations, one line for each of their parts. In PL/pgSQL, with a plan that the session keeps: programs wait for
+-- the second call of a session (firn.let_go), and to plan takes most of the time of the first.
+CREATE OR REPLACE FUNCTION firn.relation_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN QUERY
 	WITH c AS (SELECT * FROM pg_class WHERE relnamespace = namespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c'))
 	SELECT format('relation %I: kind %s, %s, identity %s, security %s %s, options %s, %s; %s; %s', c.relname, c.relkind, c.relpersistence,
 		c.relreplident, c.relrowsecurity, c.relforcerowsecurity, c.reloptions,
@@ -73,13 +81,15 @@ SET search_path = pg_catalog, pg_temp AS $$
 	UNION ALL
 	SELECT format('policy %I on %I: %s %s for %s using %s check %s', p.polname, c.relname, p.polpermissive, p.polcmd,
 		ARRAY(SELECT CASE r WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(r) END FROM unnest(p.polroles) AS r ORDER BY 1), firn.printed(pg_get_expr(p.polqual, c.oid), portable), firn.printed(pg_get_expr(p.polwithcheck, c.oid), portable))
-	FROM c JOIN pg_policy AS p ON p.polrelid = c.oid
-$$;
+	FROM c JOIN pg_policy AS p ON p.polrelid = c.oid;
+END $$;
 
 -- The rest of a schema, one line for each object. Of what gives ids only the name:
 -- it carries what a copy does not have.
-CREATE OR REPLACE FUNCTION firn.other_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.other_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN QUERY
 	SELECT format('schema: %s', firn.rights(n.nspacl, 'n', n.nspowner, portable)) FROM pg_namespace AS n WHERE n.oid = namespace
 	UNION ALL
 	SELECT format('object %s %s', o.type, o.identity) FROM pg_depend AS d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
@@ -103,19 +113,20 @@ SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('statistics %I: %s', x.stxname, firn.printed(pg_get_statisticsobjdef(x.oid), portable)) FROM pg_statistic_ext AS x WHERE x.stxnamespace = namespace
 	UNION ALL
 	SELECT format('default rights of %I on %s: %s', pg_get_userbyid(a.defaclrole), a.defaclobjtype, firn.rights(a.defaclacl, a.defaclobjtype, a.defaclrole, portable))
-	FROM pg_default_acl AS a WHERE a.defaclnamespace = namespace
-$$;
+	FROM pg_default_acl AS a WHERE a.defaclnamespace = namespace;
+END $$;
 
 -- All of a schema but its rows, the values of its sequences, and fences; portable: without what
 -- another version of PostgreSQL prints in another way. The settings are those that what is printed
 -- depends on.
-CREATE OR REPLACE FUNCTION firn.fingerprint(schema name, portable boolean) RETURNS text LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
+CREATE OR REPLACE FUNCTION firn.fingerprint(schema name, portable boolean) RETURNS text LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan SET quote_all_identifiers = off SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 SET extra_float_digits = 1 SET bytea_output = 'hex' SET xmlbinary = 'base64' SET lc_monetary = 'C' AS $$
-	SELECT string_agg(x.line, E'\n' ORDER BY x.line COLLATE "C")
-	FROM (SELECT oid FROM pg_namespace WHERE nspname = schema) AS n
-	CROSS JOIN LATERAL (SELECT firn.relation_lines(n.oid, portable) AS line UNION ALL SELECT firn.other_lines(n.oid, portable)) AS x
-$$;
+BEGIN
+	RETURN (SELECT string_agg(x.line, E'\n' ORDER BY x.line COLLATE "C")
+		FROM (SELECT oid FROM pg_namespace WHERE nspname = schema) AS n
+		CROSS JOIN LATERAL (SELECT firn.relation_lines(n.oid, portable) AS line UNION ALL SELECT firn.other_lines(n.oid, portable)) AS x);
+END $$;
 
 -- The mark of a schema: a table of that name that is made as firn.make_mark
 -- does, by this role or one that may do as much. What belongs to others would have

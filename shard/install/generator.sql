@@ -122,11 +122,13 @@ SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Whether a shard was opened here, and not on what this is a copy of.
-CREATE OR REPLACE FUNCTION firn.is_here(s firn.shard) RETURNS boolean LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation) IS NOT DISTINCT FROM
-	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass::oid,
-	(SELECT v.incarnation FROM firn.server AS v)) $$;
+CREATE OR REPLACE FUNCTION firn.is_here(s firn.shard) RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN (s.system, s.timeline, s.database, s.relation, s.incarnation) IS NOT DISTINCT FROM
+		((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass::oid,
+		(SELECT v.incarnation FROM firn.server AS v));
+END $$;
 
 -- What to do about a shard that gives no ids here. A server of a cluster asks for what looks
 -- at the other servers: the shard may be there by the time that somebody types this.

@@ -38,11 +38,13 @@ SET search_path = pg_catalog, pg_temp AS
 $$ SELECT CASE WHEN v.name = m.source THEN 'firn_back_' ELSE 'firn_move_' END || m.batch FROM firn.server AS v $$;
 
 -- What is replicated of a schema: its tables with rows, and the mark.
-CREATE OR REPLACE FUNCTION firn.replicated(schema name) RETURNS SETOF regclass LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT r.relation FROM firn.relations(schema) AS r WHERE r.rows
+CREATE OR REPLACE FUNCTION firn.replicated(schema name) RETURNS SETOF regclass LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN QUERY SELECT r.relation FROM firn.relations(schema) AS r WHERE r.rows
 	UNION ALL SELECT c.oid::regclass FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-		WHERE n.nspname = schema AND c.relname = 'firn_mark' $$;
+		WHERE n.nspname = schema AND c.relname = 'firn_mark';
+END $$;
 
 -- Locks the row of a shard for a step of the mover that is at work there.
 CREATE OR REPLACE FUNCTION firn.lock_shard(shard integer, term bigint, attempt text) RETURNS firn.shard LANGUAGE plpgsql
@@ -308,9 +310,11 @@ END $$;
 -- Whether a table has both triggers of firn.check_receiver. Replication calls the one for each row,
 -- but the first copy of a table, and TRUNCATE, call the one for each statement: so a copy of many
 -- rows is looked at once, before its first row.
-CREATE OR REPLACE FUNCTION firn.is_guarded(relation regclass) RETURNS boolean LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT count(*) = 2 FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgname IN ('firn_receiver', 'firn_receiver_all') AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure $$;
+CREATE OR REPLACE FUNCTION firn.is_guarded(relation regclass) RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN (SELECT count(*) = 2 FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgname IN ('firn_receiver', 'firn_receiver_all') AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure);
+END $$;
 
 -- Makes these triggers on all tables of a schema that are replicated, or on so many. They do nothing on a server
 -- whose sessions write. Like a fence, it waits for who writes to the tables.
@@ -409,13 +413,15 @@ BEGIN
 END $$;
 
 -- The sequences of a schema besides those that ids come from, and what they are at.
-CREATE OR REPLACE FUNCTION firn.sequences(schema name) RETURNS TABLE (sequence regclass, name text) LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.sequences(schema name) RETURNS TABLE (sequence regclass, name text) LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT c.oid::regclass, c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT c.oid::regclass, c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 	WHERE n.nspname = schema AND c.relkind = 'S'
 		AND NOT EXISTS (SELECT FROM firn.generator AS g WHERE c.oid IN (g.counter, g."offset"))
-	ORDER BY c.relname COLLATE "C"
-$$;
+	ORDER BY c.relname COLLATE "C";
+END $$;
 CREATE OR REPLACE FUNCTION firn.read_sequences(schema name) RETURNS jsonb LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -429,9 +435,11 @@ BEGIN
 	END LOOP;
 	RETURN every;
 END $$;
-CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURNS void LANGUAGE sql
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name $$;
+CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name;
+END $$;
 
 -- Sets only the sequences that are behind these values. One that an operator has advanced keeps its value.
 -- Of a sequence with CYCLE nobody can tell which of two values came later: it gets that of the mark.
@@ -498,11 +506,12 @@ BEGIN
 END $$;
 
 -- The tables of a schema in a publication.
-CREATE OR REPLACE FUNCTION firn.published(schema name, publication name) RETURNS regclass[] LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.published(schema name, publication name) RETURNS regclass[] LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT ARRAY(SELECT c.oid::regclass FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
-		JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = publication AND n.nspname = schema ORDER BY c.oid)
-$$;
+BEGIN
+	RETURN (SELECT ARRAY(SELECT c.oid::regclass FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = publication AND n.nspname = schema ORDER BY c.oid));
+END $$;
 
 -- Puts the tables of a schema into a publication, and takes them out.
 CREATE OR REPLACE FUNCTION firn.add_to_publication(schema name, publication name) RETURNS void LANGUAGE plpgsql
@@ -559,6 +568,16 @@ BEGIN
 	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = take.term + 1, attempt = take.attempt || '+' WHERE x.shard = s.shard;
 	PERFORM firn.start(g, f + 1) FROM firn.generator AS g WHERE g.shard = s.shard;
 	RETURN true;
+END $$;
+
+-- Calls what firn.lock_tables, firn.let_go and firn.take call, for no shard and a schema that is not there. With
+-- plan_cache_mode = force_generic_plan the session has then planned these functions, and does so no more while programs wait.
+CREATE OR REPLACE FUNCTION firn.prepare_session() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	PERFORM firn.published('', ''), firn.check_streams(NULL, '', '{}'), firn.raise_fence(-1, ''), firn.guard_tables(-1, ''), firn.read_sequences(''), firn.halt(-1),
+		firn.remove_from_publication('', '');
+	PERFORM firn.lower_fence(''), firn.write_sequences('', '{}'), firn.add_to_publication('', '');
 END $$;
 
 -- Has a server that was promoted or restored know where a shard is, which is open there

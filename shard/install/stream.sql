@@ -262,7 +262,7 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('publication_of', 'subscription_of', 'replicated', 'lock_shard', 'lock_move',
 			'begin_move', 'make_mark', 'restart_generators', 'cancel_cutover', 'claim', 'begin_load', 'end_load', 'fence', 'raise_fence', 'lower_fence', 'note_surplus', 'check_receiver', 'is_guarded', 'guard_tables', 'guard', 'shorten_deadlock_timeout', 'password_leaks', 'hide_password', 'hold_off_autovacuum', 'lock_tables', 'check_followed', 'sequences',
-			'read_sequences', 'write_sequences', 'advance_sequences', 'let_go', 'note_copied', 'check_schema', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'record_owner', 'check_kept', 'given_to', 'may_revoke', 'revoke', 'overrule', 'begin_reopen', 'know', 'may_reopen', 'floor_above', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
+			'read_sequences', 'write_sequences', 'advance_sequences', 'let_go', 'note_copied', 'check_schema', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'prepare_session', 'record_owner', 'check_kept', 'given_to', 'may_revoke', 'revoke', 'overrule', 'begin_reopen', 'know', 'may_reopen', 'floor_above', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
 			'end_move', 'drop_mark', 'unsubscribe', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'drop_leftovers', 'leftovers', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;

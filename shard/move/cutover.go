@@ -21,14 +21,22 @@ const (
 	idleTime   = 5 * time.Second        // how long a mover that says nothing holds what it has locked: longer than cutTime
 )
 
+// keepPlans has a transaction run the plans that firn.prepare_session has made.
+const keepPlans = "SET LOCAL plan_cache_mode = force_generic_plan; "
+
 // cut moves a shard over: the source lets it go, and the target takes it. It is tried
 // when nobody has a lock on the shard for longer than a try may take.
 func (m *Mover) cut(ctx context.Context, g goal, p pairOf) error {
-	from, _ := m.ends(g)
+	from, to := m.ends(g)
 	m.say(Progress{Phase: Cutting})
-	// Both again when nobody writes, by sessions that then know their way.
+	// Both again when nobody writes, by sessions that have then planned all that they run.
 	if err := m.checkSchemas(ctx, g, p); err != nil {
 		return err
+	}
+	for _, e := range []*end{from, to} {
+		if err := e.call(ctx, "SELECT firn.prepare_session()"); err != nil {
+			return err
+		}
 	}
 	a, _ := p.sides(g)
 	l, err := loadOf(ctx, from.conn, a.schema)
@@ -179,7 +187,7 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counti
 	}
 	defer other.Rollback(context.WithoutCancel(ctx))
 	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
-	held := fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (idleTime + l.locking() + l.working() - cutTime).Milliseconds())
+	held := keepPlans + fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (idleTime + l.locking() + l.working() - cutTime).Milliseconds())
 	if _, err := other.Exec(ctx, held+holdOff(p.shard)+limits(lockTime, l.working())+"SELECT firn.lock_tables"+call+", firn.take"+call); err != nil {
 		return parted(p.shard, to.fault(err))
 	}
@@ -211,7 +219,7 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counti
 // holdOff begins a transaction in which autovacuum has given way. The transaction stays open while the other server does
 // the same, and keeps no program waiting meanwhile.
 func (e *end) holdOff(ctx context.Context, n int64) error {
-	_, err := e.conn.Exec(ctx, fmt.Sprintf("BEGIN; SET LOCAL idle_in_transaction_session_timeout = %d; ", (cleanTime+idleTime).Milliseconds())+holdOff(n))
+	_, err := e.conn.Exec(ctx, "BEGIN; "+keepPlans+fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (cleanTime+idleTime).Milliseconds())+holdOff(n))
 	if err != nil {
 		e.rollback(ctx)
 	}

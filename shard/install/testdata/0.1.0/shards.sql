@@ -122,11 +122,13 @@ SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Whether a shard was opened here, and not on what this is a copy of.
-CREATE OR REPLACE FUNCTION firn.is_here(s firn.shard) RETURNS boolean LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation) IS NOT DISTINCT FROM
-	((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass::oid,
-	(SELECT v.incarnation FROM firn.server AS v)) $$;
+CREATE OR REPLACE FUNCTION firn.is_here(s firn.shard) RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN (s.system, s.timeline, s.database, s.relation, s.incarnation) IS NOT DISTINCT FROM
+		((pg_control_system()).system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8), current_database(), 'firn.shard'::regclass::oid,
+		(SELECT v.incarnation FROM firn.server AS v));
+END $$;
 
 -- What to do about a shard that gives no ids here. A server of a cluster asks for what looks
 -- at the other servers: the shard may be there by the time that somebody types this.
@@ -698,9 +700,11 @@ GRANT SELECT ON firn.server, firn.shard TO PUBLIC;
 -- says how a replicated change names its row: by a key, whose columns follow, by all
 -- columns, or not at all.
 CREATE OR REPLACE FUNCTION firn.relations(schema name)
-RETURNS TABLE (relation regclass, name text, kind "char", rows boolean, identity text, key text[]) LANGUAGE sql STABLE
+RETURNS TABLE (relation regclass, name text, kind "char", rows boolean, identity text, key text[]) LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT c.oid::regclass, c.relname::text, c.relkind, c.relkind = 'r',
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT c.oid::regclass, c.relname::text, c.relkind, c.relkind = 'r',
 		CASE WHEN c.relreplident = 'f' THEN 'full' WHEN i.indrelid IS NULL THEN 'none' ELSE 'key' END,
 		ARRAY(SELECT a.attname::text FROM unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (number, place)
 			JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = k.number
@@ -710,28 +714,34 @@ SET search_path = pg_catalog, pg_temp AS $$
 		AND CASE c.relreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate WHEN 'i' THEN i.indisreplident ELSE false END
 	WHERE c.relnamespace = (SELECT n.oid FROM pg_namespace AS n WHERE n.nspname = schema)
 		AND c.relkind IN ('r', 'p') AND c.relname <> 'firn_mark'
-	ORDER BY c.relname COLLATE "C"
-$$;
+	ORDER BY c.relname COLLATE "C";
+END $$;
 
 -- What a server prints of an expression, or of something with expressions in it. Versions print them
 -- in different ways: where texts of two versions are compared, only whether there is one is kept.
-CREATE OR REPLACE FUNCTION firn.printed(t text, portable boolean) RETURNS text LANGUAGE sql IMMUTABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT CASE WHEN portable AND t IS NOT NULL THEN '(...)' ELSE t END $$;
+CREATE OR REPLACE FUNCTION firn.printed(t text, portable boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN CASE WHEN portable AND t IS NOT NULL THEN '(...)' ELSE t END;
+END $$;
 
 -- Rights as a text, those of a default too: which of the two it is, a dump does not
 -- keep. PostgreSQL has MAINTAIN from 17 on.
-CREATE OR REPLACE FUNCTION firn.rights(acl aclitem[], type "char", owner oid, portable boolean) RETURNS text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.rights(acl aclitem[], type "char", owner oid, portable boolean) RETURNS text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('owner %I', pg_get_userbyid(owner)) || coalesce(string_agg(x.line, '' ORDER BY x.line COLLATE "C"), '')
+BEGIN
+	RETURN (SELECT format('owner %I', pg_get_userbyid(owner)) || coalesce(string_agg(x.line, '' ORDER BY x.line COLLATE "C"), '')
 	FROM (SELECT format(' %s=%s%s', CASE a.grantee WHEN 0 THEN '' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
 			a.privilege_type, CASE WHEN a.is_grantable THEN '*' ELSE '' END) AS line
-		FROM aclexplode(coalesce(acl, acldefault(type, owner))) AS a WHERE NOT portable OR a.privilege_type <> 'MAINTAIN') AS x
-$$;
+		FROM aclexplode(coalesce(acl, acldefault(type, owner))) AS a WHERE NOT portable OR a.privilege_type <> 'MAINTAIN') AS x);
+END $$;
 
--- A schema's relations, one line for each of their parts.
-CREATE OR REPLACE FUNCTION firn.relation_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE sql STABLE
+-- A schema's relations, one line for each of their parts. In PL/pgSQL, with a plan that the session keeps: programs wait for
+-- the second call of a session (firn.let_go), and to plan takes most of the time of the first.
+CREATE OR REPLACE FUNCTION firn.relation_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN QUERY
 	WITH c AS (SELECT * FROM pg_class WHERE relnamespace = namespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c'))
 	SELECT format('relation %I: kind %s, %s, identity %s, security %s %s, options %s, %s; %s; %s', c.relname, c.relkind, c.relpersistence,
 		c.relreplident, c.relrowsecurity, c.relforcerowsecurity, c.reloptions,
@@ -765,13 +775,15 @@ SET search_path = pg_catalog, pg_temp AS $$
 	UNION ALL
 	SELECT format('policy %I on %I: %s %s for %s using %s check %s', p.polname, c.relname, p.polpermissive, p.polcmd,
 		ARRAY(SELECT CASE r WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(r) END FROM unnest(p.polroles) AS r ORDER BY 1), firn.printed(pg_get_expr(p.polqual, c.oid), portable), firn.printed(pg_get_expr(p.polwithcheck, c.oid), portable))
-	FROM c JOIN pg_policy AS p ON p.polrelid = c.oid
-$$;
+	FROM c JOIN pg_policy AS p ON p.polrelid = c.oid;
+END $$;
 
 -- The rest of a schema, one line for each object. Of what gives ids only the name:
 -- it carries what a copy does not have.
-CREATE OR REPLACE FUNCTION firn.other_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.other_lines(namespace oid, portable boolean) RETURNS SETOF text LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN QUERY
 	SELECT format('schema: %s', firn.rights(n.nspacl, 'n', n.nspowner, portable)) FROM pg_namespace AS n WHERE n.oid = namespace
 	UNION ALL
 	SELECT format('object %s %s', o.type, o.identity) FROM pg_depend AS d CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, d.objsubid) AS o
@@ -795,19 +807,20 @@ SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('statistics %I: %s', x.stxname, firn.printed(pg_get_statisticsobjdef(x.oid), portable)) FROM pg_statistic_ext AS x WHERE x.stxnamespace = namespace
 	UNION ALL
 	SELECT format('default rights of %I on %s: %s', pg_get_userbyid(a.defaclrole), a.defaclobjtype, firn.rights(a.defaclacl, a.defaclobjtype, a.defaclrole, portable))
-	FROM pg_default_acl AS a WHERE a.defaclnamespace = namespace
-$$;
+	FROM pg_default_acl AS a WHERE a.defaclnamespace = namespace;
+END $$;
 
 -- All of a schema but its rows, the values of its sequences, and fences; portable: without what
 -- another version of PostgreSQL prints in another way. The settings are those that what is printed
 -- depends on.
-CREATE OR REPLACE FUNCTION firn.fingerprint(schema name, portable boolean) RETURNS text LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
+CREATE OR REPLACE FUNCTION firn.fingerprint(schema name, portable boolean) RETURNS text LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan SET quote_all_identifiers = off SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres'
 SET extra_float_digits = 1 SET bytea_output = 'hex' SET xmlbinary = 'base64' SET lc_monetary = 'C' AS $$
-	SELECT string_agg(x.line, E'\n' ORDER BY x.line COLLATE "C")
-	FROM (SELECT oid FROM pg_namespace WHERE nspname = schema) AS n
-	CROSS JOIN LATERAL (SELECT firn.relation_lines(n.oid, portable) AS line UNION ALL SELECT firn.other_lines(n.oid, portable)) AS x
-$$;
+BEGIN
+	RETURN (SELECT string_agg(x.line, E'\n' ORDER BY x.line COLLATE "C")
+		FROM (SELECT oid FROM pg_namespace WHERE nspname = schema) AS n
+		CROSS JOIN LATERAL (SELECT firn.relation_lines(n.oid, portable) AS line UNION ALL SELECT firn.other_lines(n.oid, portable)) AS x);
+END $$;
 
 -- The mark of a schema: a table of that name that is made as firn.make_mark
 -- does, by this role or one that may do as much. What belongs to others would have
@@ -1019,11 +1032,13 @@ SET search_path = pg_catalog, pg_temp AS
 $$ SELECT CASE WHEN v.name = m.source THEN 'firn_back_' ELSE 'firn_move_' END || m.batch FROM firn.server AS v $$;
 
 -- What is replicated of a schema: its tables with rows, and the mark.
-CREATE OR REPLACE FUNCTION firn.replicated(schema name) RETURNS SETOF regclass LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT r.relation FROM firn.relations(schema) AS r WHERE r.rows
+CREATE OR REPLACE FUNCTION firn.replicated(schema name) RETURNS SETOF regclass LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN QUERY SELECT r.relation FROM firn.relations(schema) AS r WHERE r.rows
 	UNION ALL SELECT c.oid::regclass FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-		WHERE n.nspname = schema AND c.relname = 'firn_mark' $$;
+		WHERE n.nspname = schema AND c.relname = 'firn_mark';
+END $$;
 
 -- Locks the row of a shard for a step of the mover that is at work there.
 CREATE OR REPLACE FUNCTION firn.lock_shard(shard integer, term bigint, attempt text) RETURNS firn.shard LANGUAGE plpgsql
@@ -1289,9 +1304,11 @@ END $$;
 -- Whether a table has both triggers of firn.check_receiver. Replication calls the one for each row,
 -- but the first copy of a table, and TRUNCATE, call the one for each statement: so a copy of many
 -- rows is looked at once, before its first row.
-CREATE OR REPLACE FUNCTION firn.is_guarded(relation regclass) RETURNS boolean LANGUAGE sql STABLE
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT count(*) = 2 FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgname IN ('firn_receiver', 'firn_receiver_all') AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure $$;
+CREATE OR REPLACE FUNCTION firn.is_guarded(relation regclass) RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN (SELECT count(*) = 2 FROM pg_trigger AS t WHERE t.tgrelid = relation AND t.tgname IN ('firn_receiver', 'firn_receiver_all') AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure);
+END $$;
 
 -- Makes these triggers on all tables of a schema that are replicated, or on so many. They do nothing on a server
 -- whose sessions write. Like a fence, it waits for who writes to the tables.
@@ -1390,13 +1407,15 @@ BEGIN
 END $$;
 
 -- The sequences of a schema besides those that ids come from, and what they are at.
-CREATE OR REPLACE FUNCTION firn.sequences(schema name) RETURNS TABLE (sequence regclass, name text) LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.sequences(schema name) RETURNS TABLE (sequence regclass, name text) LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT c.oid::regclass, c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT c.oid::regclass, c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 	WHERE n.nspname = schema AND c.relkind = 'S'
 		AND NOT EXISTS (SELECT FROM firn.generator AS g WHERE c.oid IN (g.counter, g."offset"))
-	ORDER BY c.relname COLLATE "C"
-$$;
+	ORDER BY c.relname COLLATE "C";
+END $$;
 CREATE OR REPLACE FUNCTION firn.read_sequences(schema name) RETURNS jsonb LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1410,9 +1429,11 @@ BEGIN
 	END LOOP;
 	RETURN every;
 END $$;
-CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURNS void LANGUAGE sql
-SET search_path = pg_catalog, pg_temp AS
-$$ SELECT setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name $$;
+CREATE OR REPLACE FUNCTION firn.write_sequences(schema name, every jsonb) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM setval(q.sequence, (every -> q.name ->> 0)::bigint, (every -> q.name ->> 1)::boolean) FROM firn.sequences(schema) AS q WHERE every ? q.name;
+END $$;
 
 -- Sets only the sequences that are behind these values. One that an operator has advanced keeps its value.
 -- Of a sequence with CYCLE nobody can tell which of two values came later: it gets that of the mark.
@@ -1479,11 +1500,12 @@ BEGIN
 END $$;
 
 -- The tables of a schema in a publication.
-CREATE OR REPLACE FUNCTION firn.published(schema name, publication name) RETURNS regclass[] LANGUAGE sql STABLE
+CREATE OR REPLACE FUNCTION firn.published(schema name, publication name) RETURNS regclass[] LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT ARRAY(SELECT c.oid::regclass FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
-		JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = publication AND n.nspname = schema ORDER BY c.oid)
-$$;
+BEGIN
+	RETURN (SELECT ARRAY(SELECT c.oid::regclass FROM pg_publication AS p JOIN pg_publication_rel AS r ON r.prpubid = p.oid JOIN pg_class AS c ON c.oid = r.prrelid
+		JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pubname = publication AND n.nspname = schema ORDER BY c.oid));
+END $$;
 
 -- Puts the tables of a schema into a publication, and takes them out.
 CREATE OR REPLACE FUNCTION firn.add_to_publication(schema name, publication name) RETURNS void LANGUAGE plpgsql
@@ -1540,6 +1562,16 @@ BEGIN
 	UPDATE firn.shard AS x SET state = 'open', moved_to = NULL, term = take.term + 1, attempt = take.attempt || '+' WHERE x.shard = s.shard;
 	PERFORM firn.start(g, f + 1) FROM firn.generator AS g WHERE g.shard = s.shard;
 	RETURN true;
+END $$;
+
+-- Calls what firn.lock_tables, firn.let_go and firn.take call, for no shard and a schema that is not there. With
+-- plan_cache_mode = force_generic_plan the session has then planned these functions, and does so no more while programs wait.
+CREATE OR REPLACE FUNCTION firn.prepare_session() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	PERFORM firn.published('', ''), firn.check_streams(NULL, '', '{}'), firn.raise_fence(-1, ''), firn.guard_tables(-1, ''), firn.read_sequences(''), firn.halt(-1),
+		firn.remove_from_publication('', '');
+	PERFORM firn.lower_fence(''), firn.write_sequences('', '{}'), firn.add_to_publication('', '');
 END $$;
 
 -- Has a server that was promoted or restored know where a shard is, which is open there
@@ -2019,7 +2051,7 @@ DECLARE
 BEGIN
 	FOR f IN SELECT p.oid FROM pg_proc AS p WHERE p.pronamespace = 'firn'::regnamespace AND p.proname IN ('publication_of', 'subscription_of', 'replicated', 'lock_shard', 'lock_move',
 			'begin_move', 'make_mark', 'restart_generators', 'cancel_cutover', 'claim', 'begin_load', 'end_load', 'fence', 'raise_fence', 'lower_fence', 'note_surplus', 'check_receiver', 'is_guarded', 'guard_tables', 'guard', 'shorten_deadlock_timeout', 'password_leaks', 'hide_password', 'hold_off_autovacuum', 'lock_tables', 'check_followed', 'sequences',
-			'read_sequences', 'write_sequences', 'advance_sequences', 'let_go', 'note_copied', 'check_schema', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'record_owner', 'check_kept', 'given_to', 'may_revoke', 'revoke', 'overrule', 'begin_reopen', 'know', 'may_reopen', 'floor_above', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
+			'read_sequences', 'write_sequences', 'advance_sequences', 'let_go', 'note_copied', 'check_schema', 'published', 'add_to_publication', 'remove_from_publication', 'take', 'prepare_session', 'record_owner', 'check_kept', 'given_to', 'may_revoke', 'revoke', 'overrule', 'begin_reopen', 'know', 'may_reopen', 'floor_above', 'make_do', 'reopen', 'lock_batch', 'publish', 'empty_publication', 'subscribe', 'enable_subscription',
 			'end_move', 'drop_mark', 'unsubscribe', 'drop_subscription', 'discard', 'drop_copy', 'dropped', 'forget_dropped', 'drop_leftovers', 'leftovers', 'drop_fences') LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
 	END LOOP;
