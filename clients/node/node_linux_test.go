@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/clients/internal/clienttest"
+	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 )
 
 func TestMain(m *testing.M) { clienttest.Main(m) }
@@ -79,6 +81,41 @@ func TestReadme(t *testing.T) {
 	clienttest.Refused(t, node("-e", "require('node:fs').renameSync('node_modules/firn-page/build', 'gone'); require('firn-page')"), "run npm rebuild firn-page")
 	clienttest.Output(t, node().Dir, "npm", "rebuild", "firn-page")
 	clienttest.Output(t, node().Dir, "node", "sample.js", path)
+}
+
+// TestSequelize: default primary keys of Sequelize come from the page, in several processes at once. It is long because
+// npm fetches some forty packages.
+func TestSequelize(t *testing.T) {
+	testserver.OnlyLong(t)
+	node := install(t)
+	_, modules := testserver.JavaScript(t, "testdata/sequelize")
+	db := testdb.New(t, testserver.Postgres(t), "photos")
+	model := strings.ReplaceAll(clienttest.Samples(t, "README.md", "js")[1], "/run/firn/page", clienttest.Serve(t).Path)
+	if err := os.WriteFile(filepath.Join(node().Dir, "model.js"), []byte(model), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(node().Dir, "sequelize"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	clienttest.Copy(t, filepath.Join(node().Dir, "sequelize"), "testdata/sequelize/rows.js")
+	program := func(args ...string) *exec.Cmd {
+		cmd := node(args...)
+		cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "DATABASE_URL="+db)
+		return cmd
+	}
+	if out, err := program("-e", "const { db } = require('./model'); db.sync().then(() => db.close())").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var ids clienttest.IDs
+	var ends []func() int
+	for range 3 {
+		ends = append(ends, ids.Start(t, program("sequelize/rows.js", "100")))
+	}
+	for _, end := range ends {
+		if n := end(); n != 100 {
+			t.Errorf("%d rows, want 100", n)
+		}
+	}
 }
 
 // TestErrors: errors have a code, and say what to do.

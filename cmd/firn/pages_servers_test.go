@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,8 +38,10 @@ var asOnTerminal = []replacement{
 // page after the other, each of which makes its databases anew.
 type pageServers struct {
 	t      *testing.T // outlives the pages
-	kept   map[string][]*testserver.Server
-	update bool // the pages are made to say what is printed
+	update bool       // the pages are made to say what is printed
+
+	mu   sync.Mutex
+	free map[string][]*testserver.Server // by the scheme of their URLs
 }
 
 // pageSettings of PostgreSQL are for shards that move. The servers stay durable.
@@ -53,15 +56,34 @@ var startServer = map[string]func(testing.TB, ...string) *testserver.Server{
 	"etcd": testserver.Etcd, "zk": testserver.ZooKeeper,
 }
 
-// start returns the nth server of a kind for a page.
-func (s *pageServers) start(t *testing.T, scheme string, nth int) *testserver.Server {
+// start returns a server that a page has for itself.
+func (s *pageServers) start(t *testing.T, scheme string) *testserver.Server {
 	if scheme != "postgres" && scheme != "mysql" {
 		return startServer[scheme](t)
 	}
-	for len(s.kept[scheme]) <= nth {
-		s.kept[scheme] = append(s.kept[scheme], startServer[scheme](s.t))
+	server := s.take(scheme)
+	if server == nil {
+		server = startServer[scheme](s.t)
 	}
-	return s.kept[scheme][nth]
+	t.Cleanup(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.free[scheme] = append(s.free[scheme], server)
+	})
+	return server
+}
+
+// take returns a server that no page uses, or nil.
+func (s *pageServers) take(scheme string) *testserver.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.free[scheme])
+	if n == 0 {
+		return nil
+	}
+	server := s.free[scheme][n-1]
+	s.free[scheme] = s.free[scheme][:n-1]
+	return server
 }
 
 // Addresses say what a page's names are in the run: of servers, directories and days.
@@ -112,11 +134,9 @@ func (s *pageServers) prepare(t *testing.T, p *page, home string) *addresses {
 		text += st.text + "\n" + st.at + "\n"
 	}
 	hosts := map[string]*testserver.Server{}
-	nth := map[string]int{}
 	host := func(scheme, name string) *testserver.Server {
 		if hosts[scheme+"://"+name] == nil {
-			hosts[scheme+"://"+name] = s.start(t, scheme, nth[scheme])
-			nth[scheme]++
+			hosts[scheme+"://"+name] = s.start(t, scheme)
 		}
 		return hosts[scheme+"://"+name]
 	}

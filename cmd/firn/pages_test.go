@@ -29,9 +29,10 @@ var updatePages = flag.Bool("update", false, "write into the pages of docs what 
 // printed with what the page says. With -update the page is made to say it.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	servers := &pageServers{t: t, kept: map[string][]*testserver.Server{}, update: *updatePages}
+	servers := &pageServers{t: t, free: map[string][]*testserver.Server{}, update: *updatePages}
 	for _, name := range typedPages(t) {
 		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join("../..", name)
 			b, err := os.ReadFile(path)
 			if err != nil {
