@@ -66,6 +66,9 @@ func (s *pageServers) start(t *testing.T, scheme string) *testserver.Server {
 		server = startServer[scheme](s.t)
 	}
 	t.Cleanup(func() {
+		if t.Failed() { // a page that ended early leaves slots, subscriptions and sessions
+			return
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.free[scheme] = append(s.free[scheme], server)
