@@ -244,15 +244,28 @@ func TestRecords(t *testing.T) {
 		}
 		found, bads := examined(t, s, time.Now)
 		wantFinding(t, found, "records", Bad, tt.text)
+		if later := strings.Contains(tt.text, "later firn"); later != strings.Contains(found["records"].Do, "firn that wrote the record") {
+			t.Errorf("%s: %+v", tt.key, found["records"])
+		}
 		if bads != 1 {
 			t.Errorf("%s: %+v", tt.key, found)
+		}
+	}
+	later := memory.New()
+	if _, err := later.Put(t.Context(), "pool/"+pool.Default, []byte(`{"v":2}`), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := examined(t, later, time.Now)
+	for check, f := range found {
+		if strings.Contains(f.Do, "pool ensure") || strings.Contains(f.Do, "pool create") || strings.Contains(f.Do, "backup") {
+			t.Errorf("%s: %+v, though a later firn wrote the pool's record", check, f)
 		}
 	}
 	s := memory.New()
 	if _, err := s.Put(t.Context(), term.KeyWorker("web", 0), term.Record{V: 1, Term: 1}.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
-	found, _ := examined(t, s, time.Now)
+	found, _ = examined(t, s, time.Now)
 	wantFinding(t, found, "pool web, record", Bad, "the record of the pool is missing or unreadable, and it has 1 worker")
 }
 

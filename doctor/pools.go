@@ -24,6 +24,7 @@ import (
 func (c *poolCheck) missing(durability store.Durability) bool {
 	ensure := "firn pool ensure " + phrase.ShellWord(c.name) + remedy.EnsureNote(c.leasing.From)
 	switch {
+	case c.records != nil && c.records.later: // said of its record
 	case c.records != nil && len(c.records.workers) > 0:
 		c.say(Bad, "record", "restore a backup, then: "+remedy.Recover("", false)+"; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
 			phrase.Plural(len(c.records.workers), "worker"))

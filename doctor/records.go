@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,7 @@ import (
 type poolRecords struct {
 	created bool
 	begun   bool // to be created
+	later   bool // the pool's record is of a later firn
 	pool    term.Pool
 	workers map[int64]workerRecord
 }
@@ -57,7 +59,7 @@ func (e *exam) read(list []store.Record) map[string]*poolRecords {
 	for _, rec := range list {
 		if err := readRecord(rec, of); err != nil {
 			unread++
-			e.say(Bad, "records", "restore a backup, then: "+remedy.Recover("", false), "%s", phrase.WithoutPackage(err.Error()))
+			e.say(Bad, "records", readable(err), "%s", phrase.WithoutPackage(err.Error()))
 		}
 	}
 	for _, rec := range list {
@@ -69,6 +71,20 @@ func (e *exam) read(list []store.Record) map[string]*poolRecords {
 		e.say(OK, "records", "", "%s, all readable", phrase.Plural(len(list), "record"))
 	}
 	return found
+}
+
+// readable says what makes a record readable.
+func readable(err error) string {
+	if isLater(err) {
+		return remedy.OfLater
+	}
+	return "restore a backup, then: " + remedy.Recover("", false)
+}
+
+// isLater reports whether a record cannot be read because a later firn wrote it.
+func isLater(err error) bool {
+	var format *store.FormatError
+	return errors.As(err, &format) && remedy.Later(format)
 }
 
 // meanwhile says what becomes of a record that a clock has written which was ahead, once all clocks are
@@ -123,7 +139,7 @@ func readRecord(rec store.Record, of func(pool string) *poolRecords) (err error)
 		p := of(name)
 		p.pool = read
 		p.created = err == nil && read.Created()
-		p.begun = err == nil
+		p.begun, p.later = err == nil, isLater(err)
 	case isWorker:
 		var r term.Record
 		if r, err = term.ReadRecord(rec); err == nil {
