@@ -16,11 +16,11 @@ func shards() []Mutant {
 var draws = byRules(generatorSQL,
 	[3]string{"a shard has a number past the last", "CHECK (shard BETWEEN 0 AND {{.MaxShard}})", ""},
 	// firn.is_here
-	[3]string{"a copy on another system is here", "SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT ((pg_control_system()).system_identifier, s.timeline, s.database, s.relation, s.incarnation)"},
-	[3]string{"a copy on another timeline is here", "SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, left(pg_walfile_name(pg_current_wal_lsn()), 8), s.database, s.relation, s.incarnation)"},
-	[3]string{"a copy in another database is here", "SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, s.timeline, current_database(), s.relation, s.incarnation)"},
-	[3]string{"a copy in another table is here", "SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, s.timeline, s.database, 'firn.shard'::regclass::oid, s.incarnation)"},
-	[3]string{"a row of another incarnation is here", "SELECT (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, s.timeline, s.database, s.relation, (SELECT v.incarnation FROM firn.server AS v))"},
+	[3]string{"a copy on another system is here", "RETURN (s.system, s.timeline, s.database, s.relation, s.incarnation)", "RETURN ((pg_control_system()).system_identifier, s.timeline, s.database, s.relation, s.incarnation)"},
+	[3]string{"a copy on another timeline is here", "RETURN (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, left(pg_walfile_name(pg_current_wal_lsn()), 8), s.database, s.relation, s.incarnation)"},
+	[3]string{"a copy in another database is here", "RETURN (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, s.timeline, current_database(), s.relation, s.incarnation)"},
+	[3]string{"a copy in another table is here", "RETURN (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, s.timeline, s.database, 'firn.shard'::regclass::oid, s.incarnation)"},
+	[3]string{"a row of another incarnation is here", "RETURN (s.system, s.timeline, s.database, s.relation, s.incarnation)", "SELECT (s.system, s.timeline, s.database, s.relation, (SELECT v.incarnation FROM firn.server AS v))"},
 	// firn.incarnation, firn.take_incarnation, firn.check_incarnation
 	[3]string{"a copy has the incarnation of what it is a copy of", "SELECT v.incarnation FROM firn.server AS v WHERE (v.system, v.timeline, v.database, v.relation) IS NOT DISTINCT FROM", "SELECT v.incarnation FROM firn.server AS v WHERE true OR (v.system, v.timeline, v.database, v.relation) IS NOT DISTINCT FROM"},
 	[3]string{"a server takes another incarnation each time", "		WHERE (v.system, v.timeline, v.database, v.relation) IS DISTINCT FROM", "		WHERE true OR (v.system, v.timeline, v.database, v.relation) IS DISTINCT FROM"},

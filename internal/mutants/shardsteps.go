@@ -62,7 +62,7 @@ var owners = byRules(ownerSQL,
 	[3]string{"a copy of a server is truncated", "BEFORE INSERT OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION firn.check_receiver", "BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION firn.check_receiver"},
 	[3]string{"one look is enough for all shards", "PERFORM set_config('firn.receiver_' || TG_ARGV[0], 'here', false);", "PERFORM set_config('firn.receiver_' || x, 'here', false) FROM generate_series(0, 9) AS x;"},
 	[3]string{"a guard that is out of use passes", "AND t.tgenabled = 'R' AND t.tgfoid", "AND t.tgfoid"},
-	[3]string{"a guard that does something else passes", "AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure $$;", "AND t.tgenabled = 'R' $$;"},
+	[3]string{"a guard that does something else passes", "AND t.tgenabled = 'R' AND t.tgfoid = 'firn.check_receiver()'::regprocedure);", "AND t.tgenabled = 'R');"},
 	// firn.hold_off_autovacuum
 	[3]string{"autovacuum may begin while a shard is let go", "EXECUTE format('LOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE', relations);", "NULL;"},
 	// firn.lock_tables, firn.check_followed

@@ -57,7 +57,7 @@ var (
 	noRange       = &kind{"no-range", http.StatusConflict, "The series gives no ranges", ""}
 	namesFull     = &kind{"names-full", http.StatusConflict, "The template has as many names as it may have", ""}
 	noNumber      = &kind{"no-number", http.StatusConflict, "The series does not answer with numbers", ""}
-	unreadable    = &kind{"unreadable", http.StatusUnprocessableEntity, "The text makes no sense as an id", ""}
+	unreadable    = &kind{"unreadable", http.StatusUnprocessableEntity, "The text makes no sense as an id", "send the text as it was given out, whole and unchanged"}
 	stopped       = &kind{"stopped", http.StatusInternalServerError, "The series cannot issue", ""}
 	unavailable   = &kind{"unavailable", http.StatusServiceUnavailable, "There are no ids at the moment", ""}
 	notReady      = &kind{"not-ready", http.StatusServiceUnavailable, "The server is not ready", ""}
