@@ -42,6 +42,17 @@ func TestTroubleOfALaterStart(t *testing.T) {
 	}
 }
 
+// A flake that gives nothing because its pool is not open says since when it is being opened.
+func TestWithheldSince(t *testing.T) {
+	t.Parallel()
+	s := newSupply(&outlet{Series: &config.Series{Kind: config.Flake, Leasing: &config.Leasing{Pool: "web"}}}, slog.New(slog.DiscardHandler))
+	err := error(&lease.AwayError{Wait: time.Second, Err: errors.New("refused")})
+	s.trouble.Store(&err)
+	if st := (withheldSupply{s, errUnheard}).state(); !st.TroubleSince.Equal(s.began) {
+		t.Errorf("since %s, want %s", st.TroubleSince, s.began)
+	}
+}
+
 // A document whose store does not answer has not been answered since the first of the calls that failed
 // in a row.
 func TestHeard(t *testing.T) {
