@@ -50,7 +50,7 @@ var LeaseKeys = []Key[LeaseOptions]{
 	},
 	{
 		Name: "outage", Value: "DURATION",
-		Standard: phrase.Duration(term.OutageDurable) + ", on a store that can forget " + phrase.Duration(term.OutageLossy),
+		Standard: phrase.Duration(term.OutageDurable) + ", on a lossy store " + phrase.Duration(term.OutageLossy),
 		Set:      positive(func(o *LeaseOptions) *time.Duration { return &o.Outage }),
 		Usage:    "how long ids continue while the store is away",
 	},

@@ -154,7 +154,7 @@ func TestCosts(t *testing.T) {
 	wantFinding(t, found, "pool default, crash", OK, "from its grant file")
 }
 
-// A pool on which somebody has seen that the store can forget stays by those rules.
+// A pool on which somebody has seen that the store is lossy stays by those rules.
 func TestMark(t *testing.T) {
 	s := newServer(false, 0)
 	rec := term.Pool{V: 1, ID: "1", Layout: firn.Default().String(), Workers: "0-1023", Limit: 300_000, Lossy: "2026-11-21T08:00:00Z web-1: for a test"}

@@ -74,7 +74,7 @@ type poolCheck struct {
 	layout firn.Layout // the pool's
 	claim  term.Range  // its workers
 	rules  term.Rules
-	lossy  bool          // the store can forget, or some process has seen that it can
+	lossy  bool          // the store is lossy, or some process has seen that it is
 	wait   time.Duration // of each start, if so
 }
 
@@ -108,7 +108,7 @@ func (c *poolCheck) run(durability store.Durability) {
 	c.lossy = !durability.Durable || pool.Lossy != ""
 	if pool.Lossy != "" && durability.Durable {
 		c.say(Warning, "mark", "when it is sure to stay durable: stop all processes, then: "+remedy.Recover("", false)+"; "+remedy.NothingLost,
-			"by the rules for a store that can forget, whatever it promises now: %s", pool.Lossy)
+			"by the rules for a lossy store, whatever it promises now: %s", pool.Lossy)
 	}
 	c.rules.Outage = o.Outage
 	c.wait = c.rules.StartDelay(pool)
@@ -272,5 +272,5 @@ func (c *poolCheck) failover() {
 		c.say(OK, "failover", "", "each start of a process waits for %s, so that one that lost writes costs nothing further", phrase.Duration(c.wait))
 		return
 	}
-	c.say(OK, "failover", "", "if the store forgets, or a backup is put back, firn store recover is needed, and nothing is issued for %s", pause)
+	c.say(OK, "failover", "", "if the store loses writes, or a backup is put back, firn store recover is needed, and nothing is issued for %s", pause)
 }

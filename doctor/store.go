@@ -67,10 +67,10 @@ func (e *exam) durability(ctx context.Context, s store.Store) (store.Durability,
 		return p, false
 	}
 	if p.Durable {
-		e.say(OK, "durability", "", "durable: it does not forget what it acknowledged (%s)", p.Why)
+		e.say(OK, "durability", "", "durable: it keeps every write that it acknowledged (%s)", p.Why)
 	} else {
 		e.say(Warning, "durability", "firn's guarantee has this condition: docs/guarantees.md; to do without the condition, "+remedy.Durable(e.url)[0],
-			"lossy: it can forget what it acknowledged (%s), and ids are unique as long as clocks are right within %s", p.Why, term.Skew)
+			"lossy: it can lose a write that it acknowledged (%s), and ids are unique as long as clocks are right within %s", p.Why, term.Skew)
 	}
 	return p, e.clock(ctx, s, p) && e.mayWrite(ctx, s, p)
 }

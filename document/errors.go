@@ -144,7 +144,7 @@ func zoneName(zone string) string {
 	return zone
 }
 
-// A LossyError says that the store may forget a write it acknowledged, so that
+// A LossyError says that the store may lose a write that it acknowledged, so that
 // numbers could repeat, and nobody accepted that.
 type LossyError struct {
 	Series string
@@ -152,16 +152,16 @@ type LossyError struct {
 }
 
 func (e *LossyError) Error() string {
-	return fmt.Sprintf("document: series %q is refused: the store can forget what it acknowledged (%s), "+
+	return fmt.Sprintf("document: series %q is refused: the store is lossy: it can lose a write that it acknowledged (%s), "+
 		"and a counter that was set back gives out its numbers again", e.Series, e.Why)
 }
 
 // Retryable is false; see firn.Retryable.
 func (*LossyError) Retryable() bool { return false }
 
-// An InstanceError says that a store which can forget, or could when the series was begun, is not
+// An InstanceError says that a store that is lossy, or was when the series was begun, is not
 // the one that the series was begun with, or may have gone back: another server was promoted, or
-// it was started again. Or the store can forget since the series was begun. Nothing is given out until "firn store recover" has
+// it was started again. Or the store became lossy after the series was begun. Nothing is given out until "firn store recover" has
 // raised the counters.
 type InstanceError struct {
 	Series     string

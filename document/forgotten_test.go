@@ -487,7 +487,7 @@ func TestCounterOfBefore(t *testing.T) {
 	}
 }
 
-// A store that has forgotten something, and cannot forget any more, lacks it all the same.
+// A store that has forgotten something, and is durable now, lacks it all the same.
 func TestDurableAfterItForgot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &promising{Store: memory.New(), p: store.Durability{Why: "for a test", Instance: "timeline 1"}}

@@ -21,7 +21,7 @@ import (
 //
 // Errors to tell apart, besides the store's: [*OptionError]; [*MissingError]; [*FullError];
 // [*DefinitionError], the series has another pattern or zone; [*OverlapError]; [*LossyError], the
-// store can forget and that is not accepted; [*InstanceError]; [*store.OtherStoreError], the
+// store is lossy and that is not accepted; [*InstanceError]; [*store.OtherStoreError], the
 // store is a copy.
 func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Series, error) {
 	var o Options
@@ -72,7 +72,7 @@ func Open(ctx context.Context, st store.Store, name string, opts *Options) (*Ser
 		if log == nil {
 			log = slog.Default()
 		}
-		log.Warn("best effort: the store can forget a write it acknowledged, and then texts repeat", "series", name, "why", p.Why)
+		log.Warn("best effort: the store is lossy: it can lose a write that it acknowledged, and then texts repeat", "series", name, "why", p.Why)
 	}
 	s := &Series{store: st, rules: r, base: time.Now()}
 	s.series = dated.NewSeries(r.Rules, def, p, s.clocks())

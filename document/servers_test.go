@@ -112,8 +112,8 @@ func draw(ctx context.Context, all []*document.Series, each int, d *drawn) {
 }
 
 // Processes on every store draw one series without a gap, while all goes well,
-// and without a repetition while the server is killed and started again. One that
-// can forget stops then, until its operator has raised the counters.
+// and without a repetition while the server is killed and started again. A lossy
+// one stops then, until its operator has raised the counters.
 func TestServers(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// A lease notices within a minute that its store has become one that can forget,
+// A lease notices within a minute that its store has become lossy,
 // and every process of the pool goes by that from then on, whatever it sees.
 func TestStoreBecomesLossy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestRoundTrips(t *testing.T) {
 			}
 			var l *Lease
 			defer func() { closed(t, l) }()
-			// On a store that can forget Open lasts, and the worker is extended meanwhile.
+			// On a lossy store Open lasts, and the worker is extended meanwhile.
 			if calls, asked := count(func() { l = open(t, s, o) }); durable && (calls > 6 || asked != 1) {
 				t.Errorf("taking a worker: %d calls, asked %d times", calls, asked)
 			}

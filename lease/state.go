@@ -138,7 +138,7 @@ func (k *keeper) measure(now *State, p *holder.Process, own time.Time) {
 		return
 	}
 	if at := p.StartsAt(); at.After(own) {
-		now.StartsAt, now.waits = at, waitReason(&p.Term)
+		now.StartsAt, now.waits = at, waitReason(&p.Term, at)
 	}
 	if p.TakenAt.IsZero() { // nothing is granted yet
 		return
@@ -148,10 +148,10 @@ func (k *keeper) measure(now *State, p *holder.Process, own time.Time) {
 	now.Borrowed = k.gen.Borrowed()
 }
 
-// waitReason says why a worker that is held has no ids yet.
-func waitReason(s *term.State) string {
+// waitReason says why a worker that is held has no ids before a time.
+func waitReason(s *term.State, at time.Time) string {
 	if s.Lossy {
 		return "the store can lose writes: " + s.Why()
 	}
-	return "an earlier holder of the worker may have issued ids up to then"
+	return "an earlier holder of the worker may have issued ids up to " + at.UTC().Format(time.RFC3339)
 }

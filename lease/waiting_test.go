@@ -63,6 +63,16 @@ func TestLogOfAWaitForAnotherWorker(t *testing.T) {
 	})
 }
 
+// Where a worker has no ids yet because of an earlier holder, the reason has the time until which that
+// holder may have issued ids: the log shows the reason without the time at which ids start.
+func TestWaitReasonHasItsTime(t *testing.T) {
+	at := time.Date(2026, 11, 28, 19, 30, 0, 500, time.FixedZone("", 3600))
+	const want = "an earlier holder of the worker may have issued ids up to 2026-11-28T18:30:00Z"
+	if got := waitReason(new(term.State), at); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // With NextWait, calls do not wait for ids that start later: those that wait already fail when it
 // is known, and new ones at once.
 func TestNextWait(t *testing.T) {

@@ -237,7 +237,7 @@ func TestStatesOfWorkers(t *testing.T) {
 	})
 }
 
-// On a store that can forget others wait longer, and that is said.
+// On a lossy store others wait longer, and that is said.
 func TestStateOfAWorkerOnAStoreThatForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.New()
@@ -252,7 +252,7 @@ func TestStateOfAWorkerOnAStoreThatForgets(t *testing.T) {
 	})
 }
 
-// forgetful is a store that can forget.
+// forgetful is a lossy store.
 type forgetful struct{ store.Store }
 
 func (f forgetful) Durability(ctx context.Context) (store.Durability, error) {

@@ -35,7 +35,7 @@ func (e *BackfillError) Error() string {
 	case e.Name == "" && e.In != "":
 		why = fmt.Sprintf("may make ids that pool %q made: the record of that pool is lost, or its layout has the worker in other bits", e.In)
 	case e.Name == "":
-		why = "may have been held: the store does not know, or can forget"
+		why = "may have been held: the store does not know, or is lossy"
 	case strings.HasPrefix(e.Name, past):
 		why = "has other ids of the past" + in + ", under the name " + strings.TrimPrefix(e.Name, past)
 	}
@@ -132,7 +132,7 @@ func (p *stored) writePast(ctx context.Context, s store.Store, worker int64, r t
 	return rec, failed
 }
 
-// mayForget says whether a store can forget, or was restored, so that it has.
+// mayForget says whether a store is lossy, or was restored, so that it has lost writes.
 func mayForget(ctx context.Context, s store.Store) (bool, error) {
 	durability, err := s.Durability(ctx)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestBackfillOnce(t *testing.T) {
 }
 
 // Where the pool may have had a predecessor no worker counts as never held. Where the store
-// can forget, or was recovered, none does: ids of the past may have been made with each.
+// is lossy, or was recovered, none does: ids of the past may have been made with each.
 func TestBackfillDoubt(t *testing.T) {
 	recovered := with(t, memory.New(), nil)
 	if err := pool.ReserveBackfill(t.Context(), recovered, pool.Default, 1001, "import", time.Now()); err != nil {

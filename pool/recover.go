@@ -186,8 +186,8 @@ func (p *stored) ahead(key string, w term.Record, granted firn.Tick) string {
 	if by >= time.Second {
 		by = by.Truncate(time.Second)
 	}
-	return fmt.Sprintf("worker %d may have issued ids up to then: its record was written by %s, whose clock was ahead by at least %s, or the clock of the recovery was behind",
-		worker, cmp.Or(w.Name, "a process"), by)
+	return fmt.Sprintf("worker %d may have issued ids up to %s: its record was written by %s, whose clock was ahead by at least %s, or the clock of the recovery was behind",
+		worker, p.layout.Time(w.Horizon).UTC().Format(time.RFC3339), cmp.Or(w.Name, "a process"), by)
 }
 
 // free raises the workers' records that are below the floor, and takes

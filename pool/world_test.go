@@ -57,7 +57,7 @@ func (r remote) Durability(ctx context.Context) (store.Durability, error) {
 	return p, err
 }
 
-// forgetful is a store that can forget.
+// forgetful is a lossy store.
 type forgetful struct{ store.Store }
 
 func (f forgetful) Durability(ctx context.Context) (store.Durability, error) {

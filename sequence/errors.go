@@ -76,12 +76,12 @@ func (e *EndError) Error() string {
 // Retryable is false; see firn.Retryable.
 func (*EndError) Retryable() bool { return false }
 
-// A LossyError says that a series is refused, because the store can forget what it
-// acknowledged and Options.MayRepeat does not accept that.
+// A LossyError says that a series is refused, because the store is lossy
+// and Options.MayRepeat does not accept that.
 type LossyError struct {
 	Name  string
 	Why   string // what was seen of the store
-	Since bool   // the store could not forget when the series was created
+	Since bool   // the store was durable when the series was created
 }
 
 func (e *LossyError) Error() string {
@@ -89,7 +89,7 @@ func (e *LossyError) Error() string {
 		return fmt.Sprintf("sequence: series %q: the store may lose a write that it acknowledged (%s), and could not when the series was created. "+
 			"If it loses one, numbers repeat: no clock can tell how far a counter had gone", e.Name, e.Why)
 	}
-	return fmt.Sprintf("sequence: series %q: the store can forget a write it acknowledged (%s), and then numbers repeat: "+
+	return fmt.Sprintf("sequence: series %q: the store is lossy: it can lose a write that it acknowledged (%s), and then numbers repeat: "+
 		"no clock can tell how far a counter had gone", e.Name, e.Why)
 }
 

@@ -346,7 +346,7 @@ func TestLossyForATime(t *testing.T) {
 			case errors.As(err, &lossy) && lossy.Since:
 				refused++
 			default:
-				t.Fatalf("on a store that can forget: %d, %v", id, err)
+				t.Fatalf("on a lossy store: %d, %v", id, err)
 			}
 		}
 		st.set(store.Durability{Durable: true})

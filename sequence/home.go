@@ -16,7 +16,7 @@ func checkStore(ctx context.Context, st store.Store) error {
 // AcceptMove accepts that the series are in this store now, and changes nothing else. The
 // caller states that the store was moved on purpose, that no process has used the old one
 // since the copy was made, and that it is gone. Otherwise [Recover] is right: numbers that
-// were granted since the copy would be granted again. A series on a store that can forget
+// were granted since the copy would be granted again. A series on a lossy store
 // still wants [Recover] where another instance answers. It returns the series that it
 // changed; after an error it may be repeated.
 func AcceptMove(ctx context.Context, st store.Store) ([]Info, error) {

@@ -188,7 +188,7 @@ func (k *keeper) agrees(m block.State) error {
 		if !k.series.options.MayRepeat {
 			return &LossyError{Name: name, Why: p.Why}
 		}
-		k.log.Warn("best effort: the store can forget a write it acknowledged, and then numbers repeat", "why", p.Why)
+		k.log.Warn("best effort: the store is lossy: it can lose a write that it acknowledged, and then numbers repeat", "why", p.Why)
 	}
 	return nil
 }

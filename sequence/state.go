@@ -15,7 +15,7 @@ type State struct {
 	Name       string
 	Durability store.Durability // as last heard
 	Strict     bool             // order: strict
-	Lossy      bool             // the store can forget and that was accepted: best effort
+	Lossy      bool             // the store is lossy and that was accepted: best effort
 	Granted    firn.ID          // as Info.Granted, as last seen here
 	Max        firn.ID
 

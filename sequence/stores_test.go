@@ -178,7 +178,7 @@ func overStore(t *testing.T, b backend) {
 	operator := connect(t, url)
 	if b.lossy {
 		if _, err := sequence.Create(ctx, operator, "orders", nil); !errors.As(err, new(*sequence.LossyError)) {
-			t.Fatalf("created on a store that can forget: %v", err)
+			t.Fatalf("created on a lossy store: %v", err)
 		}
 	}
 	if _, err := sequence.Create(ctx, operator, "orders", &sequence.Options{Cache: 50, MayRepeat: b.lossy}); err != nil {
@@ -291,7 +291,7 @@ func TestTicketsOverStores(t *testing.T) {
 	n.check(t, granted)
 }
 
-// Stores that can forget have no series over them, unless that is accepted; then
+// Lossy stores have no series over them, unless that is accepted; then
 // one that comes back as another instance gives nothing, and the other goes on.
 func TestTicketsOverLossyStores(t *testing.T) {
 	if testing.Short() {
@@ -301,7 +301,7 @@ func TestTicketsOverLossyStores(t *testing.T) {
 	servers := []*testserver.Server{testserver.Redis(t), testserver.Redis(t)}
 	stores := []store.Store{connect(t, servers[0].URL()), connect(t, servers[1].URL())}
 	if _, err := sequence.CreateAcross(ctx, stores, "photos", nil); !errors.As(err, new(*sequence.LossyError)) {
-		t.Fatalf("created on stores that can forget: %v", err)
+		t.Fatalf("created on lossy stores: %v", err)
 	}
 	if _, err := sequence.CreateAcross(ctx, stores, "photos", &sequence.Options{MayRepeat: true, Cache: 20}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -80,6 +81,9 @@ func (x *Session) Decode(text string) ([]Decoded, error) {
 		return nil, d.mistyped
 	}
 	if d.plain != nil {
+		if d.unread != nil {
+			return nil, d.unread
+		}
 		if d.form != nil && (allowed == 1 || d.begun) {
 			return nil, d.form
 		}
@@ -180,6 +184,8 @@ type decoding struct {
 	begun bool  // it begins as that form says, such as with the prefix of a token
 	found []Decoded
 
+	unread error // why it is an opaque id that no series reads; nil: it does not look like one
+
 	documents []Decoded
 	mistyped  error // why it is no document of a series that it was meant to be of
 }
@@ -198,6 +204,10 @@ func (d *decoding) as(one *decodable) {
 	}
 	id, err := one.form.Parse(d.text)
 	if err != nil {
+		if errors.Is(err, public.ErrForged) || errors.As(err, new(*public.KeyError)) {
+			d.refuse(err)
+			return
+		}
 		var syntax *firn.SyntaxError
 		begins := errors.As(err, &syntax) && syntax.Kind == "opaque" && strings.Contains(syntax.Text[:syntax.Offset], "_")
 		if begins || one.given && !d.begun {
@@ -212,6 +222,19 @@ func (d *decoding) as(one *decodable) {
 		d.add(Decoded{ID: id, Known: true, Form: one.formName, Text: d.text}) // the number that the text hides; that of a counter has no layout
 	}
 }
+
+// refuse takes note that a form reads the text as an opaque id, and has no key that wrote it for its series.
+// Of several forms with different errors none is to blame.
+func (d *decoding) refuse(err error) {
+	if d.unread == nil {
+		d.unread = err
+	} else if d.unread.Error() != err.Error() {
+		d.unread = errNoKey
+	}
+}
+
+// errNoKey says that a text looks like an opaque id of several series, and is of none.
+var errNoKey = fmt.Errorf("%w, or of a key or a series that this server does not have", public.ErrForged)
 
 // inForm reads the id of a form in the layout of its series, and reports whether that makes sense.
 func (d *decoding) inForm(id firn.ID, one *decodable) bool {

@@ -91,6 +91,12 @@ type Explanation struct {
 	Trouble string
 	// Hint is what whoever runs the server can do; "" if nothing is to be said.
 	Hint string
+	// NameOnly: only this name fails. Others of the same source may be served, so there is no time
+	// since when there are no ids.
+	NameOnly bool
+	// Began is when what is wrong began, where that is known: the first failed request may come later.
+	// Trouble does not say it. Zero means not known.
+	Began time.Time
 	// StartsAt is when the first value can be had, where that is known: it is of no use to
 	// come again before. Without Again it is when the next date of a document begins that is used up.
 	StartsAt time.Time

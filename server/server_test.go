@@ -226,19 +226,21 @@ func TestReady(t *testing.T) {
 func TestReadyNames(t *testing.T) {
 	state := server.State{Err: errors.New("gone")}
 	get := func() server.State { return state }
-	o := &server.Options{Others: func(name string) (*server.Series, error) {
+	now := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
+	clock := func() time.Time { return now }
+	o := &server.Options{Now: clock, Others: func(name string) (*server.Series, error) {
 		return server.Numbers(name, nil, &server.SeriesOptions{Source: &server.Source{State: get}}), nil
 	}}
 	s := newServer(t, o)
-	if err := s.Ready(); err == nil || server.Details(err) != "any name: it can issue nothing: gone" {
+	if err := s.Ready(); err == nil || server.Details(err) != "any name: it can issue nothing since 2026-11-23T22:05:13Z: gone" {
 		t.Errorf("without any series: %v", err)
 	}
 	var all []*server.Series
 	for i := range 12 {
 		all = append(all, server.Numbers(fmt.Sprintf("s%02d", i), nil, &server.SeriesOptions{Source: &server.Source{State: get}}))
 	}
-	s = newServer(t, nil, append(all, server.Numbers("well", nil, nil))...)
-	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(server.Details(err), "series s09 and 2 more: it can issue nothing: gone") {
+	s = newServer(t, &server.Options{Now: clock}, append(all, server.Numbers("well", nil, nil))...)
+	if err := s.Ready(); err == nil || !strings.HasPrefix(err.Error(), "series s00, series s01, ") || !strings.HasSuffix(server.Details(err), "series s09 and 2 more: it can issue nothing since 2026-11-23T22:05:13Z: gone") {
 		t.Errorf("many: %v", err)
 	}
 	state = server.State{}

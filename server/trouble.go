@@ -28,12 +28,15 @@ func (s *Series) failed(name string, err error, o *Options) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return e // whoever asked has gone: that is no trouble of the source
-	case e.Left > 0:
+	case e.Left > 0 || e.NameOnly:
 		e.Since = time.Time{}
 		return e // others are served
 	}
-	var tell bool
-	if e.Since, tell = s.trouble.begins(e.Since); tell {
+	since, tell := s.trouble.begins(e.Since)
+	if e.Since = since; !e.Began.IsZero() && e.Began.Before(since) {
+		e.Since = e.Began
+	}
+	if tell {
 		o.Logger.Warn("a series cannot issue", withHint(e.Hint, "series", name, "since", instant(e.Since), "err", err)...)
 	}
 	return e
@@ -49,7 +52,16 @@ func withHint(hint string, attrs ...any) []any {
 
 // ready is Ready of the series' state, with what can be done about it.
 func (s *Series) ready(now time.Time) error {
-	err := s.State().Ready(now)
+	st := s.State()
+	err := st.Ready(now)
+	if err == nil {
+		s.trouble.unready.Store(0)
+		return nil
+	}
+	if st.Err != nil && !st.StoreAway && st.TroubleSince.IsZero() {
+		st.TroubleSince = s.trouble.seen(now)
+		err = st.Ready(now)
+	}
 	var e *UnreadyError
 	if errors.As(err, &e) && e.Err != nil && s.options.Explain != nil {
 		e.Hint = s.options.Explain(e.Err).Hint
@@ -69,6 +81,19 @@ func (s *Series) resumed(name string, o *Options) {
 type trouble struct {
 	since, last, told atomic.Int64 // the first failure, the last one, and when the log was told, in nanoseconds since 1970; 0: never
 	known             atomic.Bool  // the log was told of this one, and is told when it is over
+	unready           atomic.Int64 // when the server first saw that the series is not ready, in nanoseconds since 1970; 0: it is
+}
+
+// seen returns when the server first saw that a series is not ready which is not ready now. Series that
+// end together have one time, so that Ready names them together.
+func (t *trouble) seen(now time.Time) time.Time {
+	if t.unready.CompareAndSwap(0, now.UnixNano()) {
+		return now
+	}
+	if at := t.unready.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return now // it became ready meanwhile
 }
 
 // tellEvery is how often the log is told of the same trouble.

@@ -79,6 +79,61 @@ func TestOutageIsSaidOnce(t *testing.T) {
 	}
 }
 
+// An error says once since when there are no ids: since the trouble began, where that is known, and not
+// since the first request that failed later.
+func TestSinceIsSaidOnce(t *testing.T) {
+	now := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
+	began := now.Add(-time.Minute)
+	var log bytes.Buffer
+	explain := func(error) server.Explanation {
+		return server.Explanation{Again: true, Trouble: "still starting", Began: began}
+	}
+	x := enter(t, newServer(t, &server.Options{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil))},
+		server.Numbers("photo", &switched{err: errors.New("refused")}, &server.SeriesOptions{Explain: explain})), "")
+	for _, tt := range []struct{ began, want string }{
+		{"before the first request", "series photo: no ids since 2026-11-23T22:04:13Z: still starting"},
+		{"after it", "series photo: no ids since 2026-11-23T22:05:13Z: still starting"},
+	} {
+		if _, err := x.Next(t.Context(), "photo", nil, 1); err == nil || err.Error() != tt.want {
+			t.Errorf("it began %s: %v, want %s", tt.began, err, tt.want)
+		}
+		began = now.Add(time.Minute)
+	}
+	if text := log.String(); strings.Count(text, " since=2026-11-23T22:04:13Z ") != 1 {
+		t.Errorf("the log says another time: %s", text)
+	}
+}
+
+// Ready says since when a series is not ready, also where its source does not know: since the server
+// first saw that.
+func TestReadySaysSinceWhen(t *testing.T) {
+	now := time.Date(2026, 11, 23, 22, 5, 13, 0, time.UTC)
+	state := server.State{Err: errors.New("gone")}
+	gone := state.Err
+	s := newServer(t, &server.Options{Now: func() time.Time { return now }}, server.Numbers("photo", nil, &server.SeriesOptions{
+		Source: &server.Source{State: func() server.State { return state }},
+	}))
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{gone, "series photo: it can issue nothing since 2026-11-23T22:05:13Z"},
+		{gone, "series photo: it can issue nothing since 2026-11-23T22:05:13Z"},
+		{nil, ""},
+		{gone, "series photo: it can issue nothing since 2026-11-23T22:08:13Z"},
+	} {
+		state.Err = tt.err
+		got := ""
+		if err := s.Ready(); err != nil {
+			got = err.Error()
+		}
+		if got != tt.want {
+			t.Errorf("at %s: %q, want %q", now, got, tt.want)
+		}
+		now = now.Add(time.Minute)
+	}
+}
+
 // A request for more than is left is told how a client of its protocol asks for that. What else can
 // be done is for those who may see the state.
 func TestFewer(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package store is the contract between firn and the place where it writes things down: a
 // [Store] keeps small records, replaces one only if it is still the one that was read, and
-// never forgets one.
+// never loses one.
 //
 // There is one package for each kind of store. Its New takes the client that the program
 // already has, and *Options where there is a choice; nil means the defaults:

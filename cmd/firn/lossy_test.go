@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 )
 
-// Series that count are refused on a store that can forget, unless that is
+// Series that count are refused on a lossy store, unless that is
 // accepted; another run of the server stops them until their operator has raised
 // the counters.
 func TestLossySeries(t *testing.T) {
@@ -26,12 +26,12 @@ func TestLossySeries(t *testing.T) {
 	next := append([]string{"next"}, document...)
 	create := append([]string{"series", "create"}, document...)
 	firn(1, `hint: the same for a series that firn.yaml does not list: --on-lossy-store may-repeat`, next...)
-	firn(1, `series "invoice" is refused: the store can forget what it acknowledged (redis `, create...)
+	firn(1, `series "invoice" is refused: the store is lossy: it can lose a write that it acknowledged (redis `, create...)
 	next, create = append(next, "--on-lossy-store", "may-repeat"), append(create, "--on-lossy-store", "may-repeat")
 	firn(1, "hint: only if it never existed: firn series create invoice", next...)
 	firn(0, "created the document invoice: R{3}", create...)
 	firn(0, "R001\nR002\nR003\n", append(next, "-n", "3")...)
-	firn(0, "firn: warning: best effort: the store can forget a write it acknowledged, and then texts repeat: series invoice, ", next...)
+	firn(0, "firn: warning: best effort: the store is lossy: it can lose a write that it acknowledged, and then texts repeat: series invoice, ", next...)
 
 	// What was said when a series was created speaks for no process that draws from it.
 	firn(1, "hint: the same for a series that firn.yaml does not list: --on-lossy-store may-repeat", "next", "invoice")

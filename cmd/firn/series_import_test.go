@@ -278,12 +278,12 @@ func TestSeriesImportConfig(t *testing.T) {
 	}
 }
 
-// On a store that can forget it has to be accepted, for every series at once.
+// On a lossy store it has to be accepted, for every series at once.
 func TestSeriesImportLossy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := &importing{url: testserver.Shared(t, testserver.MariaDB).URL(), store: testserver.Redis(t).URL()}
 	got := m.importsFrom(t, 1, "SELECT 'a', 100, 100")
-	if !strings.Contains(got, `firn: error: series "a": the store can forget a write it acknowledged (redis`) || !strings.Contains(got, "--on-lossy-store may-repeat") {
+	if !strings.Contains(got, `firn: error: series "a": the store is lossy: it can lose a write that it acknowledged (redis`) || !strings.Contains(got, "--on-lossy-store may-repeat") {
 		t.Error(got)
 	}
 	m.importsFrom(t, 0, "SELECT 'a', 100, 100", "--on-lossy-store", "may-repeat")

@@ -287,7 +287,7 @@ func (o *serveCommand) facts(r daemon.Running) []string {
 		lines = append(lines, storeFact(st))
 	}
 	if st.Kind == config.Flake && st.Durable != nil && !*st.Durable {
-		lines = append(lines, "it can forget what it acknowledged: ids are unique as long as all clocks are right within 5s")
+		lines = append(lines, "it is lossy: it can lose a write that it acknowledged; ids are unique as long as all clocks are right within 5s")
 	}
 	if st.Kind == config.Flake && !st.EndsAt.IsZero() {
 		lines = append(lines, fmt.Sprintf("without it ids continue for %s now, and for longer when the server has run for a while",

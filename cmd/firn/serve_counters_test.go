@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // TestServeAnyNameCounters: where any name is served, the name of a counter gives its
@@ -147,6 +149,34 @@ func TestServeAnyNameAway(t *testing.T) {
 			t.Errorf("INCR orders: %d, %v; want an error", n, err)
 		}
 	}
+	s.stop()
+}
+
+// TestServeNewNameWhileTheStoreIsAway: while the store is away, names that gave ids before give ids. The error of
+// another name says that the name is new, and not that there are no ids.
+func TestServeNewNameWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
+	pg := testserver.Postgres(t)
+	firnOn(t, pg.URL(), 0, "pool", "create", "--new")
+	s := serve(t, t.TempDir(), "--store", pg.URL())
+	s.until("ready", s.ready)
+	c := s.redis("")
+	if err := c.Incr(t.Context(), "photo").Err(); err != nil {
+		t.Fatal(err)
+	}
+	pg.Kill(t)
+	const want = "series video: the name is new to this server, which has to ask the store once whether a counter has it, and the store does not answer"
+	if err := c.Incr(t.Context(), "video").Err(); err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN "+want) {
+		t.Errorf("INCR video: %v; want TRYAGAIN %s", err, want)
+	}
+	if code, text := s.do("POST", "/v1/series/video/next", ""); code != 503 || !strings.Contains(text, want) {
+		t.Errorf("POST video: %d %s; want 503 %s", code, text, want)
+	}
+	if err := c.Incr(t.Context(), "photo").Err(); err != nil {
+		t.Errorf("INCR photo: %v", err)
+	}
+	pg.Start(t)
+	s.until("the new name gives ids", func() bool { return c.Incr(t.Context(), "video").Err() == nil })
 	s.stop()
 }
 

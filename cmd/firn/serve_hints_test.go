@@ -90,7 +90,7 @@ func TestServeFileMovedAway(t *testing.T) {
 	s.stop()
 }
 
-// On a store that can forget, the hints are for firn.yaml, nothing is told to be created that is
+// On a lossy store, the hints are for firn.yaml, nothing is told to be created that is
 // then refused.
 func TestServeLossySaysTheLine(t *testing.T) {
 	dir := emptyHome(t)

@@ -41,7 +41,7 @@ func TestRecoverAboveAClockThatWasAhead(t *testing.T) {
 	at := time.Now().AddDate(1, 0, 0)
 	leaveAhead(t, url, "default", 0, at)
 	day := at.UTC().Format("2006-01-02T15:04")
-	why := "worker 0 may have issued ids up to then: its record was written by app-1.7, whose clock was ahead by at least 87"
+	why := "worker 0 may have issued ids up to " + at.UTC().Format(time.RFC3339) + ": its record was written by app-1.7, whose clock was ahead by at least 87"
 	for again := range 2 {
 		_, errs, code := called(t, "store", "recover", "--store", url)
 		if code != ui.ExitUsage || !strings.Contains(errs, "ids of pool default start at "+day) || !strings.Contains(errs, why) ||

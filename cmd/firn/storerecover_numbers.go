@@ -18,6 +18,7 @@ import (
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/recovery"
+	"github.com/firn-id/firn/sequence"
 )
 
 // This file is what "store recover" does about series that count. How far a
@@ -216,18 +217,37 @@ type restoredCounter struct {
 
 	Texts []string `json:"texts,omitempty"` // of a document with later dates than today's: the same of today and of each later date
 
+	from int64             // of a sequence: the number from which they are counted; 0: not said
 	last []document.Number // the texts, one where no later date is in use
 }
 
 // countersOf are the series that a recovery has raised.
 func countersOf(r recovery.Result) (all []restoredCounter) {
 	for _, one := range r.Sequences {
-		all = append(all, restoredCounter{Series: one.Series, Kind: config.Sequence, By: one.By, Granted: int64(one.Info.Granted)})
+		all = append(all, restoredCounter{Series: one.Series, Kind: config.Sequence, By: one.By, Granted: int64(one.Info.Granted), from: raisedFrom(one)})
 	}
 	for _, one := range r.Documents {
 		all = append(all, restoredCounter{Series: one.Series, Kind: config.Document, By: one.By, Through: one.Through, Text: one.Text, Texts: severalTexts(one.Texts), last: one.Texts})
 	}
 	return all
+}
+
+// raisedFrom is the number above which a recovery leaves out numbers of a sequence; 0 where the sequence is used
+// up, so that it may have left out fewer, and where nothing was granted.
+func raisedFrom(r sequence.Recovery) int64 {
+	if r.Info.Left == 0 || r.Info.At.IsZero() {
+		return 0
+	}
+	return int64(r.Info.Granted) - r.By*max(r.Info.Increment, 1)*max(int64(r.Info.Stores), 1)
+}
+
+// counted says from which number the numbers of a sequence are counted. That number can be above the one that the
+// command printed before: a process reserves more than it uses, and hands the rest back.
+func (c restoredCounter) counted() string {
+	if c.from <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", counted from %d, the highest number that a process ever reserved (what it did not use was handed back)", c.from)
 }
 
 // leftOut counts the numbers that are left out.
@@ -266,7 +286,7 @@ func printCounters(out io.Writer, all []restoredCounter, asJSON bool) error {
 		case asJSON:
 			errs = append(errs, enc.Encode(c))
 		case c.Kind == config.Sequence:
-			_, err := fmt.Fprintf(out, "series %s: %s left out; it continues above %d\n", c.Series, c.leftOut(), c.Granted)
+			_, err := fmt.Fprintf(out, "series %s: %s left out%s; it continues above %d\n", c.Series, c.leftOut(), c.counted(), c.Granted)
 			errs = append(errs, err)
 		case c.Through != "":
 			_, err := fmt.Fprintf(out, "document %s: %s left out in %s%s\n", c.Series, c.leftOut(), c.raised(), c.above())

@@ -42,7 +42,7 @@ func TestStoreScripts(t *testing.T) {
 					if strings.Contains(url, "?") {
 						e.Setenv("SEP", "&")
 					}
-					class, other, failover, begin := "durable", "lossy", "if the store forgets, or a backup is put back, ", ""
+					class, other, failover, begin := "durable", "lossy", "if the store loses writes, or a backup is put back, ", ""
 					if store.lossy {
 						class, other, failover = "lossy", "durable", "each start of a process waits for 1.s"
 						begin = "; each process waits 1.s when it starts, because the store can lose writes"

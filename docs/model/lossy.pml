@@ -1,11 +1,11 @@
-/* A worker's lease on a store that can forget what it acknowledged: internal/term, Rules.Quarantine.
+/* A worker's lease on a lossy store: internal/term, Rules.Quarantine.
  *
  * As in lease.pml, and time passes: every process reads its own clock, and the store, which
  * may be on another host by then, its own. Each is off by up to SKEW at each reading. The
  * store goes back to an earlier state, once. Whether a record is its holder's no longer says
  * what others may have issued: clocks have to.
  *
- *	MARK   at first nobody knows that the store can forget, and it does not: all go by the
+ *	MARK   at first nobody knows that the store is lossy, and it does not: all go by the
  *	       rules of lease.pml, until the pool's record is marked, which is not forgotten
  *
  * What must hold: no tick is handed out twice, as long as clocks are right within SKEW.
@@ -135,7 +135,7 @@ proctype Store() {
 		n = 0; wall = 0
 	}
 #ifdef MARK
-	:: atomic { !mark -> mark = true; printf("it is known that the store can forget\n") }
+	:: atomic { !mark -> mark = true; printf("it is known that the store is lossy\n") }
 #endif
 	od
 }

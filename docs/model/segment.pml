@@ -12,7 +12,7 @@
  *	MUT_OPENBACK  what is handed back is not used afterwards
  *	MUT_BLINDBACK handing back compares the version of one's own last grant
  *	MUT_READBACK  of that, and not of the record as it was read
- *	MUT_LOSSY     a store that can forget what it acknowledged is refused
+ *	MUT_LOSSY     a lossy store is refused
  */
 #ifndef TAKERS
 #define TAKERS 2

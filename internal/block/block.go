@@ -37,8 +37,8 @@
 //     original: everything stops, as in 4. The two are compared when the record is
 //     read, and when the store says again how durable it is.
 //
-// It rests on the store: it never forgets a write that it acknowledged. No clock
-// says how far a forgotten counter had gone, so on a store that can forget a
+// It rests on the store: it never loses a write that it acknowledged. No clock
+// says how far a forgotten counter had gone, so on a lossy store a
 // process takes numbers only where it accepts that. It then goes on only under the
 // instance that it was begun with, which is looked at after a write was
 // acknowledged and before its block is used: looked at before, another instance,
@@ -59,7 +59,7 @@ type Rules struct {
 	Name   string // of the series, for errors
 	Key    string
 	Found  *Record // what is written where there is no record yet; nil: there has to be one
-	Accept bool    // go on on a store that can forget
+	Accept bool    // go on on a lossy store
 	By     string  // name of this process, for people
 }
 
@@ -106,7 +106,7 @@ const (
 	ToBegin                   // Put: the first record
 	ToGrant                   // Put: grants a block
 	ToProve                   // Ask: under which instance the block was granted that is to be used
-	ToHeed                    // Ask: whether a store that can forget may be asked for anything
+	ToHeed                    // Ask: whether a lossy store may be asked for anything
 	ToLook                    // Ask: whether the store is still the one that granted
 	ToHandBack                // Put: hands back what was not used
 )

@@ -83,7 +83,7 @@ func (d Driver) Pace() Pace { return d.pace }
 // Intervals of looks at a store.
 const (
 	lookAtFile     = 250 * time.Millisecond // of one that can be replaced as a file
-	lookAtInstance = 10 * time.Second       // of one that can forget
+	lookAtInstance = 10 * time.Second       // of a lossy one
 )
 
 // LookEvery is how often to Look while nothing is under way, and how long to wait for the

@@ -120,8 +120,8 @@ func (s State) heard(r *Rules, now Now, p store.Durability) (State, Action) {
 	return s.next(r)
 }
 
-// unfit is what follows where the store may lack what was granted. Where it only can forget, and
-// nothing says that it did, nothing is granted until it cannot any more.
+// unfit is what follows where the store may lack what was granted. Where it is only lossy, and
+// nothing says that it did, nothing is granted until it is durable again.
 func (s State) unfit(err error) (State, Action) {
 	if refused := new(Refusal); errors.As(err, &refused) {
 		return s.done(Grant{}, err)
@@ -138,7 +138,7 @@ func (s *State) strange(r *Rules) error {
 // Strange returns an error where a store of this durability may lack what was granted of
 // the counter: a [*store.ForgotError], or a [*Refusal] where nothing says that anything was lost.
 // A record without an instance may be one that has gone back to before the store
-// could forget; so only whoever restores it gives it one.
+// was lossy; so only whoever restores it gives it one.
 func (r Record) Strange(name string, p store.Durability, accept bool) error {
 	var what string
 	switch was := r.Instance; {

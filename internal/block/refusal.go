@@ -7,7 +7,7 @@ type Refusal struct {
 	Why       Reason
 	Max, Left int64  // of Ended: no number above Max is granted, and so many are left
 	Seen      string // of Lossy: what was seen of the store
-	Since     bool   // of Lossy: the store could not forget when the series was created
+	Since     bool   // of Lossy: the store was durable when the series was created
 }
 
 // A Reason is why there are no numbers.
@@ -16,7 +16,7 @@ type Reason uint8
 const (
 	Missing Reason = iota // there is no record
 	Ended                 // there are too few numbers left
-	Lossy                 // the store can forget, and nobody has accepted that
+	Lossy                 // the store is lossy, and nobody has accepted that
 )
 
 func (e *Refusal) Error() string {
@@ -26,5 +26,5 @@ func (e *Refusal) Error() string {
 	case Ended:
 		return fmt.Sprintf("%d numbers are left up to %d", e.Left, e.Max)
 	}
-	return "the store can forget: " + e.Seen
+	return "the store is lossy: " + e.Seen
 }

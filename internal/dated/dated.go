@@ -27,8 +27,8 @@ type Definition struct {
 	ID       string `json:"id"` // random, so that a series begun anew is told from this one
 	Pattern  string `json:"pattern"`
 	Zone     string `json:"zone,omitempty"`
-	Lossy    bool   `json:"lossy,omitempty"`    // whoever created it accepted a store that can forget; each process has to accept that itself
-	Instance string `json:"instance,omitempty"` // the only instance of the store that it is used with; empty: the store could not forget when the series was begun or recovered
+	Lossy    bool   `json:"lossy,omitempty"`    // whoever created it accepted a lossy store; each process has to accept that itself
+	Instance string `json:"instance,omitempty"` // the only instance of the store that it is used with; empty: the store was durable when the series was begun or recovered
 
 	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has
 	// noted it.
@@ -135,7 +135,7 @@ func (d Definition) Recovered(by int64, through string, r Recovery, p store.Dura
 }
 
 // Strange reports whether a store of this durability may lack what was given out: another instance answers than
-// the one that the series is used with, or the store has become one that can forget.
+// the one that the series is used with, or the store has become lossy.
 func (d *Definition) Strange(p store.Durability) bool {
 	return p.Instance != d.Instance && (d.Instance != "" || !p.Durable)
 }

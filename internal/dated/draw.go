@@ -32,7 +32,7 @@ import (
 //  6. A definition names the store that it was made in. If the store that answers calls
 //     itself by another name, it is a copy: stop. The two are compared whenever the
 //     definition is read or the store says its durability.
-//  7. On a store that can forget, the instance is looked at after the write was
+//  7. On a lossy store, the instance is looked at after the write was
 //     acknowledged and before it is used. Looked at before, an instance that
 //     lacks the last writes could still carry out this one.
 

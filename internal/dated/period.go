@@ -87,7 +87,7 @@ type Rules struct {
 	Zone  *time.Location // of the date
 	Max   int64          // the last count that a period has room for
 	Step  int64          // counts granted by one write, at least
-	Lossy bool           // use the series also on a store that can forget
+	Lossy bool           // use the series also on a lossy store
 }
 
 // Period is the date of an instant as the texts have it; "" without a date.

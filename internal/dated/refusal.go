@@ -21,8 +21,8 @@ type Reason uint8
 const (
 	Ended         Reason = iota // the period has too few left
 	WrongClock                  // the clock goes to and fro, or is at a year that texts cannot have
-	Lossy                       // the store can forget, and nobody has accepted that
-	OtherInstance               // the store can forget, and is not the one that granted
+	Lossy                       // the store is lossy, and nobody has accepted that
+	OtherInstance               // the store is lossy, and is not the one that granted
 )
 
 func (e *Refusal) Error() string {
@@ -32,7 +32,7 @@ func (e *Refusal) Error() string {
 	case WrongClock:
 		return fmt.Sprintf("the clock gives the date %q", e.Period)
 	case Lossy:
-		return "the store can forget: " + e.Have
+		return "the store is lossy: " + e.Have
 	}
 	return fmt.Sprintf("the store is %q, and was %q", e.Have, e.Want)
 }

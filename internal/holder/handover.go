@@ -29,7 +29,7 @@ const markAhead = time.Second
 func (p *Process) Adopt(left Handover, boot time.Duration) error {
 	switch wait := p.Rules.Delay(left.Mark, p.Clock.At(boot)); {
 	case left.Grant.Lossy, !p.View.Durability.Durable:
-		return errors.New("the store can forget")
+		return errors.New("the store is lossy")
 	case left.Grant.Since > boot:
 		return errors.New("the boot clock has gone back")
 	case p.Rules.Choice == term.Insist && left.Grant.Worker != p.Rules.Worker:

@@ -10,7 +10,7 @@ import (
 	"github.com/firn-id/firn/store"
 )
 
-// A process continues a grant only on a store that cannot forget, with a boot clock that has not gone back, with the
+// A process continues a grant only on a durable store, with a boot clock that has not gone back, with the
 // worker that it is to have, and where it need not wait long for its first id.
 func TestAdopt(t *testing.T) {
 	layout, wall := firn.Default(), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -18,8 +18,8 @@ func TestAdopt(t *testing.T) {
 	good := Handover{Mark: layout.Tick(wall.Add(time.Second)), Grant: term.Saved{Worker: 3, PoolID: "p", Since: boot}}
 	for want, change := range map[string]func(*Process, *Handover){
 		"":                             func(*Process, *Handover) {},
-		"the store can forget":         func(_ *Process, left *Handover) { left.Grant.Lossy = true },
-		"store can forget":             func(p *Process, _ *Handover) { p.View.Durability.Durable = false },
+		"the store is lossy":           func(_ *Process, left *Handover) { left.Grant.Lossy = true },
+		"store is lossy":               func(p *Process, _ *Handover) { p.View.Durability.Durable = false },
 		"the boot clock has gone back": func(_ *Process, left *Handover) { left.Grant.Since++ },
 		"it has worker 3":              func(p *Process, _ *Handover) { p.Rules.Choice, p.Rules.Worker = term.Insist, 4 },
 		"its mark lies":                func(_ *Process, left *Handover) { left.Mark = layout.Tick(wall.Add(6 * time.Second)) },

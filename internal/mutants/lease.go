@@ -84,7 +84,7 @@ var proof = []Mutant{
 	{Name: "a write replaces whatever is found", File: write, Old: "	lost := &LostError{Worker: s.Worker, Err: err}\n", New: "	if s.write.version = rec.Version; err == nil {\n		return s.again(r)\n	}\n	lost := &LostError{Worker: s.Worker, Err: err}\n"},
 	{Name: "a release is sent while ids are made", File: loop, Old: "		last = d.gen.Close()\n", New: "		last = d.Rules.Layout.Tick(d.Now(d.Clocks().Boot).Wall)\n"},
 
-	// A store that can forget.
+	// A lossy store.
 	{Name: "a store that forgets is taken for one that does not", File: look, Old: "	if !v.Durability.Durable {", New: "	if false {", Like: "a store that forgets"},
 	{Name: "what one member has seen of the store does not hold for others", File: read, Old: "s.Lossy = s.Lossy || p.Lossy != \"\"", New: "s.Lossy = s.Lossy || p.Lossy == \"never\"", Like: "a store that can forget by turns"},
 	{Name: "the store is never asked again what it promises", File: look, Old: "look{at: v.Asked + r.Look,", New: "look{at: v.Asked + never/2 + 0*r.Look,", Package: "./internal/term", Tests: "^TestMarkWhileHolding$"},
@@ -113,5 +113,5 @@ var proof = []Mutant{
 	// Grant files.
 	{Name: "ids are made above the mark of a grant file", File: loop, Old: "		grant.Horizon = d.mark\n", New: "", Like: "grant files"},
 	{Name: "a grant file is not void when its worker is given back", File: loop, Old: "		err = d.Mark(void)\n", New: "", Like: "grant files"},
-	{Name: "a grant of a store that can forget is continued", File: adopt, Old: "	case left.Grant.Lossy, !p.View.Durability.Durable:\n		return errors.New(\"the store can forget\")\n", New: "	case errors.ErrUnsupported == nil:\n", Package: "./internal/holder", Tests: "TestAdopt"},
+	{Name: "a grant of a store that can forget is continued", File: adopt, Old: "	case left.Grant.Lossy, !p.View.Durability.Durable:\n		return errors.New(\"the store is lossy\")\n", New: "	case errors.ErrUnsupported == nil:\n", Package: "./internal/holder", Tests: "TestAdopt"},
 }

@@ -134,6 +134,7 @@ var arrows = []rule{
 	{pkg: "internal/version"},
 	// Only tests import it.
 	{pkg: "internal/golden"},
+	{pkg: "internal/golden/stored", ours: []string{".", "store", "lease", "pool", "sequence", "document", "recovery", "internal/golden"}},
 	{pkg: "internal/trouble"},
 	{pkg: "internal/record", ours: []string{"store"}},
 	{pkg: "internal/term", ours: []string{".", "store", "internal/record"}},

@@ -256,7 +256,7 @@ func (c *checker) resigned(h *holder, found term.Found) {
 	}
 }
 
-// sent: a process that has seen that the store can forget takes and extends nothing before the pool's
+// sent: a process that has seen that the store is lossy takes and extends nothing before the pool's
 // record, as that process knows it, says so.
 func (c *checker) sent(h *holder, do term.Action) {
 	s := &h.p.Term

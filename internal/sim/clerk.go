@@ -17,7 +17,7 @@ import (
 // runs: each call, Draw and Close is a task.
 type clerk struct {
 	*process
-	accepts bool             // a store that can forget
+	accepts bool             // a lossy store
 	at      dated.Place      // of its series
 	series  *dated.Series    // nil: it is not open
 	tasks   []*task          // under way

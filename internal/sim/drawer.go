@@ -13,7 +13,7 @@ import (
 // supply, which each lane fills.
 type drawer struct {
 	*process
-	accepts bool                         // a store that can forget
+	accepts bool                         // a lossy store
 	apart   [len(counters)]time.Duration // a lane's store is out of reach before
 
 	supply  *supply.Supply

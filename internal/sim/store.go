@@ -105,13 +105,13 @@ func (s *memory) promise(p *process) store.Durability {
 // forgets reports whether a write by p may be forgotten.
 func (s *memory) forgets(p *process) bool { return s.async || p != nil && p.async }
 
-// marked reports whether the pool's record says that the store can forget.
+// marked reports whether the pool's record says that the store is lossy.
 func (s *memory) marked() bool {
 	r := s.record(s.w.pools[0]) // a shifting one has one
 	return r != nil && r.pool.Lossy != ""
 }
 
-// marks returns how many counters say that the store can forget.
+// marks returns how many counters say that the store is lossy.
 func (s *memory) marks() (n int) {
 	for _, key := range counters[:s.w.lanes] {
 		if r := s.records[key].intact(); r != nil && r.counter.Instance != "" {

@@ -71,7 +71,7 @@ func (p *Plan) Judge(ctx context.Context, st store.Store, rows []Row) ([]Import,
 	return all, err
 }
 
-// mayKeep returns a [*sequence.LossyError] where the store can forget, and that is not accepted.
+// mayKeep returns a [*sequence.LossyError] where the store is lossy, and that is not accepted.
 func mayKeep(ctx context.Context, st store.Store, all []Import) error {
 	p, err := st.Durability(ctx)
 	if err != nil || p.Durable {

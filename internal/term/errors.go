@@ -308,7 +308,7 @@ func (*LostError) Retryable() bool { return true }
 
 // Why a worker is let go of that was chosen by rules that do not hold.
 var (
-	errClass = errors.New("another process has found that the store can forget what it acknowledged")
+	errClass = errors.New("another process has found that the store is lossy")
 	errReach = errors.New("the store was recovered, and the pool's outage budget is smaller now")
 	errRange = errors.New("the pool's range of workers was changed, and does not have it any more")
 )

@@ -351,5 +351,5 @@ func TestForgetfulWhileTaking(t *testing.T) {
 	a.pending(term.Taking)
 	x.durable = false
 	a.until(term.Confirming).does(term.Ask, "").answer().
-		fails(term.Lost, "lease: worker 0 is lost: another process has found that the store can forget what it acknowledged")
+		fails(term.Lost, "lease: worker 0 is lost: another process has found that the store is lossy")
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Left returns for how long the holder of a worker has it if it does not write again: zero where there
-// is no holder, or where it counts as dead. Lossy says that the pool goes by the rules for a store that
-// can forget. A store without a clock does not say when a holder last wrote: there it is all of its
+// is no holder, or where it counts as dead. Lossy says that the pool goes by the rules for a lossy
+// store. A store without a clock does not say when a holder last wrote: there it is all of its
 // time to live.
 func (r Record) Left(rec store.Record, lossy bool) time.Duration {
 	if r.Owner == "" {

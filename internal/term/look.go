@@ -9,7 +9,7 @@ import (
 
 // This file has what follows from what the store promises, which may change, and
 // which two processes may see differently. The pool's record settles it: who sees
-// that the store can forget says so there before it does anything else, and from
+// that the store is lossy says so there before it does anything else, and from
 // then on the rules for such a store hold for all, whatever they see themselves.
 //
 //   - Who takes a worker reads the pool's record after the acknowledgement. On one
@@ -33,7 +33,7 @@ type View struct {
 // A look is when and why to ask the store what it promises.
 type look struct {
 	at    time.Duration // boot time from which on it is asked
-	why   string        // it can forget
+	why   string        // it is lossy
 	err   error         // of the last time; nil: it answered
 	fails int           // in a row
 }
@@ -60,7 +60,7 @@ func (s State) unseen(r *Rules, now Now, err error) (State, Action) {
 }
 
 // amended is the pool's record with what it has to say before this member may go
-// on: that the store can forget, that a grant may reach further, or which store it is in.
+// on: that the store is lossy, that a grant may reach further, or which store it is in.
 func (s *State) amended(r *Rules, now Now, p Pool) Pool {
 	const ms = time.Millisecond
 	if b := r.Budget(p, s.Lossy); b > p.LongestOutage() {
@@ -75,7 +75,7 @@ func (s *State) amended(r *Rules, now Now, p Pool) Pool {
 	return p
 }
 
-// Why says why the rules for a store that can forget hold, if they do; else what
+// Why says why the rules for a lossy store hold, if they do; else what
 // was seen of the durability.
 func (s State) Why() string {
 	switch {

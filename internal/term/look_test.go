@@ -8,14 +8,14 @@ import (
 	"github.com/firn-id/firn/internal/term"
 )
 
-// unmarkedScript has a store that can forget, and a pool where nobody has seen it.
+// unmarkedScript has a lossy store, and a pool where nobody has seen it.
 func unmarkedScript(t *testing.T) *script {
 	x := newScript(t)
 	x.durable = false
 	return x
 }
 
-// Who sees that the store can forget says so before it takes a worker.
+// Who sees that the store is lossy says so before it takes a worker.
 func TestMarkBeforeTaking(t *testing.T) {
 	x := unmarkedScript(t)
 	a := x.actor("a").until(term.Amending).does(term.Put, "pool/pool")
@@ -37,7 +37,7 @@ func TestMarkBeforeTaking(t *testing.T) {
 }
 
 // A holder asks again as time goes by, and extends no more before it has said
-// that the store can forget.
+// that the store is lossy.
 func TestMarkWhileHolding(t *testing.T) {
 	x := newScript(t)
 	a := x.actor("a").until(term.Holding)
@@ -88,7 +88,7 @@ func TestMarkedWhileTaking(t *testing.T) {
 	p := x.pool()
 	p.Lossy = "somebody"
 	x.write(term.KeyPool("pool"), p.Encode())
-	a.answer().fails(term.Lost, "lease: worker 0 is lost: another process has found that the store can forget what it acknowledged")
+	a.answer().fails(term.Lost, "lease: worker 0 is lost: another process has found that the store is lossy")
 }
 
 // A restore comes while a worker is taken, and then somebody who needs less: others
@@ -112,7 +112,7 @@ func TestSmallerOutageWhileTaking(t *testing.T) {
 }
 
 // An acknowledgement that comes after the time to live counts when nobody has
-// seen, after it, that the store can forget.
+// seen, after it, that the store is lossy.
 func TestLateAcknowledgementOfStrict(t *testing.T) {
 	for _, marked := range []bool{false, true} {
 		x := newScript(t)
@@ -149,7 +149,7 @@ func TestLateAcknowledgementOfStrict(t *testing.T) {
 }
 
 // Nobody's grant reaches further than the pool's record says, which is raised
-// first; on a store that can forget not at all.
+// first; on a lossy store not at all.
 func TestOutageOfThePool(t *testing.T) {
 	x := newScript(t)
 	long := x.pool()

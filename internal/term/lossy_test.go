@@ -8,7 +8,7 @@ import (
 	"github.com/firn-id/firn/internal/term"
 )
 
-// A new holder on a store that can forget issues nothing before its clock, read
+// A new holder on a lossy store issues nothing before its clock, read
 // after the acknowledgement, has passed what a forgotten grant may reach.
 func TestQuarantine(t *testing.T) {
 	x := newLossyScript(t)
@@ -176,8 +176,8 @@ func TestLossyTakeoverToTheNanosecond(t *testing.T) {
 	}
 }
 
-// What a new holder waits for on a store that can forget does not rest on a write of a
-// member, which the store may forget: members of a pool without one wait for what any of
+// What a new holder waits for on a lossy store does not rest on a write of a
+// member, which the store may lose: members of a pool without one wait for what any of
 // them may have been granted, whatever budgets they want.
 func TestUnequalBudgets(t *testing.T) {
 	for _, tt := range []struct {

@@ -137,7 +137,7 @@ func (s State) confirmedPool(workers Range, judged bool) (State, Action) {
 // worker's was acknowledged. A restore raises the floors first and the workers'
 // records after; so either it is seen here, or it finds our record and raises that.
 // The pool alone does not tell: whoever created it may have read the store's floor before
-// the recovery and written after it. Likewise a mark that the store can forget is in
+// the recovery and written after it. Likewise a mark that the store is lossy is in
 // place before it forgets anything.
 func (s State) confirmed(r *Rules, now Now, rec store.Record) (State, Action) {
 	s.Base = max(s.Base, s.Pool.Floor)

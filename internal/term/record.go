@@ -16,9 +16,9 @@ import (
 // Workers, or that is being given up. A pool without Workers is being created.
 //
 // No grant reaches further ahead than Outage, and a process that takes a worker from a
-// store that can forget relies on that. A member raises it only as long as Lossy is empty;
+// lossy store relies on that. A member raises it only as long as Lossy is empty;
 // so what a member of such a store relies on was written when the pool was created, and
-// no later write that the store may forget. Lossy once set stays: only a recovery, which
+// no later write that the store may lose. Lossy once set stays: only a recovery, which
 // raises the floor above all that was granted, clears both. Outage is never above Limit.
 type Pool struct {
 	V         int       `json:"v"`
@@ -38,7 +38,7 @@ type Pool struct {
 }
 
 // LongestOutage is the longest reach of any grant of the pool. Until a member on a store
-// that cannot forget has raised it, it is what the pool was created with, or 3 s.
+// that is durable has raised it, it is what the pool was created with, or 3 s.
 func (p Pool) LongestOutage() time.Duration {
 	switch {
 	case p.Outage > 0:

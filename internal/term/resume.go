@@ -18,7 +18,7 @@ type Saved struct {
 	Since   time.Duration `json:"since"` // boot time at which it was asked for
 	Reach   time.Duration `json:"reach"`
 	Read    time.Time     `json:"read"`  // the store's clock when the boot clock said 0
-	Lossy   bool          `json:"lossy"` // by the rules for a store that can forget
+	Lossy   bool          `json:"lossy"` // by the rules for a lossy store
 }
 
 // Saved returns what can be issued from, if anything can.

@@ -66,7 +66,7 @@ func Default(pool string, layout firn.Layout, p store.Durability) Rules {
 
 // Budget returns W, how far ahead of the clock a grant of this member's ever
 // goes, in a pool with such a record: what the member wants, once the record
-// says so. On a store that can forget the record is not raised, since the others
+// says so. On a lossy store the record is not raised, since the others
 // work out from it how long to wait. With Outage 0 the budget is 5 min, or there what
 // the record allows. It is never above the pool's limit.
 func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
@@ -80,12 +80,12 @@ func (r *Rules) Budget(p Pool, lossy bool) time.Duration {
 	return min(r.Outage, most)
 }
 
-// StartDelay is how long each process waits that starts, on a store that can forget.
+// StartDelay is how long each process waits that starts, on a lossy store.
 func (r *Rules) StartDelay(p Pool) time.Duration {
 	return max(r.Quarantine(p), r.Budget(p, true)+2*r.Skew)
 }
 
-// Quarantine returns Q: on a store that can forget, a new holder issues nothing
+// Quarantine returns Q: on a lossy store, a new holder issues nothing
 // before its clock, read after the acknowledgement, has passed Q. A grant that was
 // forgotten reached at most as far beyond its holder's clock as the pool's record
 // says, and that clock and the new holder's are each off by Skew at most.

@@ -132,7 +132,7 @@ func (s *State) judge(r *Rules, now Now, n int64, rec store.Record) candidate {
 		return c
 	}
 	c.free = r.Delay(c.base, now.Wall)
-	// Where the store can forget an operator's release, too, the holder may live on.
+	// Where the store can lose an operator's release, too, the holder may live on.
 	if cur.Owner != "" || s.Lossy && cur.TTL > 0 {
 		if left := s.left(r, now, rec, cur); left > 0 {
 			c.rank, c.free = unusable, max(left, c.free)

@@ -27,7 +27,7 @@
 //     the base, and it is sent after the generator is closed for good.
 //
 // No step rests on a clock, a rate or a delay: to take a worker whose holder is
-// alive is rude, not wrong. It rests on the store: it never forgets a write that
+// alive is rude, not wrong. It rests on the store: it never loses a write that
 // it acknowledged. Where it can, Rules.Quarantine puts a bound on clocks instead.
 package term
 
@@ -111,7 +111,7 @@ type State struct {
 	Reach  time.Duration // how far ahead of the clock Have goes
 	Fails  int           // requests in a row that the store did not answer
 	View   View          // the last
-	Lossy  bool          // the rules for a store that can forget hold, to the end of the term
+	Lossy  bool          // the rules for a lossy store hold, to the end of the term
 	Closed bool          // Stop came
 	Err    error         // the last failure, or why the term is over
 

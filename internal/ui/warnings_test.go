@@ -15,10 +15,10 @@ func TestWarnings(t *testing.T) {
 	log.Error("cannot lease a worker")
 	log.Warn("lost the worker; taking another", "worker", 3, "err", errors.New("lease: worker 3 was taken away"))
 	slog.New(log.Handler()).Warn("once more")
-	log.Warn("waiting before the first id", "for", "5m10s", "why", "the store can forget")
+	log.Warn("waiting before the first id", "for", "5m10s", "why", "the store is lossy")
 	const want = "firn: warning: lost the worker; taking another: pool web, worker 3, err worker 3 was taken away\n" +
 		"firn: warning: once more: pool web\n" +
-		"firn: warning: waiting before the first id: pool web, for 5m10s, because the store can forget\n"
+		"firn: warning: waiting before the first id: pool web, for 5m10s, because the store is lossy\n"
 	if b.String() != want {
 		t.Errorf("%swant\n%s", b.String(), want)
 	}

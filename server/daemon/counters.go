@@ -156,6 +156,8 @@ func (n *storeNames) flake(name string) error {
 		return nil
 	}
 	switch c, near, recovered, err := n.lookUp(name); {
+	case err != nil && passes(err):
+		return &newNameError{err}
 	case err != nil:
 		return err
 	case recovered && !n.recovered && !n.flakesSaid:
@@ -234,6 +236,13 @@ func (n *storeNames) awaitNewer() {
 	case <-time.After(openPatience):
 	}
 }
+
+// A newNameError says that the store has not answered whether it has a counter of a name that was not asked for
+// before. The names that gave ids before go on. Its text is the cause: troubles has the rest.
+type newNameError struct{ err error }
+
+func (e *newNameError) Error() string { return e.err.Error() }
+func (e *newNameError) Unwrap() error { return e.err }
 
 // A newCounterError says that a counter was created since the server listed them.
 type newCounterError struct{ name, kind string }

@@ -191,10 +191,10 @@ func flowNumbers(s *sequence.Series, at sequenceFacts) *flowing {
 	}
 }
 
-func flowTexts(s *document.Series, at string, heard *pulse) *flowing {
+func flowTexts(s *document.Series, at string, p *pulse) *flowing {
 	return &flowing{
 		texts: s, close: s.Close,
-		state: func() server.State { return documentState(s, at, heard.last()) },
+		state: func() server.State { return documentState(s, at, p.last.Load()) },
 		final: func() error { return unforgiven(s.State().Err) },
 	}
 }

@@ -105,8 +105,8 @@ func (s withheldSupply) reserve(context.Context, int) (firn.Range, error) {
 }
 
 func (s withheldSupply) state() server.State {
-	d := s.drawing
-	return server.State{Kind: d.Kind, Store: d.storeText(), Err: s.why()}
+	d, err := s.drawing, s.why()
+	return server.State{Kind: d.Kind, Store: d.storeText(), Err: err, TroubleSince: beganOf(err)}
 }
 
 // serveWithheld returns the series of a name that gives nothing: it takes requests of every kind,

@@ -281,6 +281,7 @@ func (o *service) serve(asked context.Context, hangUp <-chan struct{}, failed <-
 		case <-unlisted:
 			reload(byItself, func() error { return o.listAgain(asked) })
 		case <-mended:
+			_ = o.server.Ready() // so that the server knows since when a series is not ready
 			if ended := o.stores.ended(); len(ended) > 0 {
 				reload(byRecovery(nil), func() error { return o.mend(asked, ended) })
 			}

@@ -111,17 +111,17 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, 100*365*24*3600) * float64(time.Second))
 }
 
-// documentState: heard is why its store does not answer, as was found without a call
+// documentState: h is whether its store answers, as was found without a call
 // of anybody's. A failure of the last call counts where it will not pass.
-func documentState(s *document.Series, at string, heard error) server.State {
+func documentState(s *document.Series, at string, h *heard) server.State {
 	now := s.State()
 	n := &server.Counter{Reserved: now.Reserved}
 	st := server.State{
 		Kind: config.Document, Store: at, Durable: &now.Durable, Why: now.Why,
-		UnreadyAlone: true, StoreAway: heard != nil, Err: heard, Counter: n,
+		UnreadyAlone: true, StoreAway: h.err != nil, TroubleSince: h.since, Err: h.err, Counter: n,
 	}
 	if now.Err != nil && !passes(now.Err) {
-		st.StoreAway, st.Err = false, now.Err
+		st.StoreAway, st.TroubleSince, st.Err = false, time.Time{}, now.Err
 		var full *document.EndError
 		st.Exhausted = errors.As(now.Err, &full)
 	}

@@ -44,7 +44,7 @@ type sharedStore struct {
 	pulse   *pulse
 
 	first   atomic.Pointer[string] // what the store said of itself first; nil: nothing yet
-	lossy   atomic.Bool            // it can forget, as last heard
+	lossy   atomic.Bool            // it is lossy, as last heard
 	err     atomic.Pointer[error]  // why it gives nothing any more; nil: it does
 	endedAt atomic.Int64           // when it ended, in nanoseconds since 1970
 	joining sync.Mutex             // guards members
@@ -205,7 +205,7 @@ func (s *sharedStore) part(m *member) {
 	delete(s.members, m)
 }
 
-// heed takes what a member says of itself. On a store that can forget a counter may end
+// heed takes what a member says of itself. On a lossy store a counter may end
 // where a pool goes on by clocks, so each ends by itself.
 func (s *sharedStore) heed(kind string, err error) {
 	if unforgiven(err) != nil && (kind == config.Flake || !s.lossy.Load()) {
@@ -251,8 +251,25 @@ func (w *watchedStore) Unwrap() store.Store { return w.Store }
 // a series has found that it is not: for those that need it at each call, and would notice
 // by a call that fails, and for those that have numbers in hand.
 type pulse struct {
-	err  atomic.Pointer[error] // what came of it last
+	last atomic.Pointer[heard] // what came of it last
 	stop func()
+}
+
+// heard is what came of asking a store.
+type heard struct {
+	err   error     // why it did not answer; nil: it did
+	since time.Time // when the first of the calls began that failed in a row; zero: the last one did not
+}
+
+// after returns what is heard when a call that began at a time ends with err.
+func (h *heard) after(began time.Time, err error) *heard {
+	switch {
+	case err == nil:
+		return new(heard)
+	case h.err == nil:
+		return &heard{err, began}
+	}
+	return &heard{err, h.since}
 }
 
 // How often a store is asked, for how long it may think about it, and how often its series
@@ -265,17 +282,18 @@ const (
 
 func newPulse(s *sharedStore) *pulse {
 	p := new(pulse)
-	p.err.Store(new(error))
+	p.last.Store(new(heard))
 	ctx, cancel := context.WithCancel(context.Background())
 	st := s.watched()
 	var done sync.WaitGroup
 	done.Go(func() {
 		again(ctx, pulseEvery, func() {
+			began := time.Now()
 			asked, cancel := context.WithTimeout(ctx, pulseWait)
 			_, err := st.Durability(asked)
 			cancel()
 			if ctx.Err() == nil {
-				p.err.Store(&err)
+				p.last.Store(p.last.Load().after(began, err))
 			}
 		})
 	})
@@ -301,9 +319,6 @@ func again(ctx context.Context, pause time.Duration, do func()) {
 		}
 	}
 }
-
-// last is why the store did not answer; nil if it did.
-func (p *pulse) last() error { return *p.err.Load() }
 
 // unforgiven is err if a store has forgotten or is another one, which is final.
 func unforgiven(err error) error {

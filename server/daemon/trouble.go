@@ -18,8 +18,17 @@ import (
 // judge says what is to be said of an error of the series.
 func (d *outlet) judge(err error) server.Explanation {
 	return server.Explanation{
-		Again: passes(err), Left: leftOf(err), Trouble: troubleOf(err), Hint: d.hintOf(err), StartsAt: nextOf(err),
+		Again: passes(err), Left: leftOf(err), Trouble: troubleOf(err), Hint: d.hintOf(err), NameOnly: isA[*newNameError](err), Began: beganOf(err), StartsAt: nextOf(err),
 	}
+}
+
+// beganOf is when a series that is not open yet began to be opened; zero for all other errors.
+func beganOf(err error) time.Time {
+	var opening *notOpenError
+	if errors.As(err, &opening) {
+		return opening.since
+	}
+	return time.Time{}
 }
 
 // leftOf returns how many numbers a call that asks for fewer would be served; 0: none.
@@ -46,7 +55,7 @@ func asksForLess(err error) bool { return leftOf(err) > 0 }
 func troubleOf(err error) string {
 	var opening *notOpenError
 	if errors.As(err, &opening) {
-		return "still starting since " + opening.since.UTC().Format(time.RFC3339) + ": " + troubleOf(opening.err)
+		return "still starting: " + troubleOf(opening.err)
 	}
 	for _, t := range troubles {
 		if t.is(err) {
@@ -114,6 +123,7 @@ var troubles = []struct {
 	{isA[*document.DefinitionError], "the store has it with other settings"},
 	{isA[*countername.KindError], "the store has a counter of another kind by its name"},
 	{isA[*countername.LostNameError], "the store may have lost a counter of that name"},
+	{isA[*newNameError], "the name is new to this server, which has to ask the store once whether a counter has it, and the store does not answer"},
 	{isA[*newCounterError], "a counter of that name is new, and the server has not opened it yet"},
 	{isA[*fromurl.URLError], "the server's settings name no store"},
 	{isA[*lease.FullError], "all workers of its pool are held"},

@@ -15,7 +15,7 @@
 // Options follow as ?NAME=VALUE&NAME=VALUE. Each store has those that users of its
 // client know, docs/reference/stores.md lists them, and each but sqlite: has
 //
-//	assume=durable    the operator vouches that the store never forgets a write
+//	assume=durable    the operator vouches that the store never loses a write
 //	                  that it acknowledged, whatever can be seen of it
 //	assume=lossy      the store is taken for one that may, whatever can be seen
 //

@@ -12,7 +12,7 @@
 //
 // # Durability
 //
-// Redis may forget what it acknowledged: it replicates after it has answered, and
+// Redis may lose what it acknowledged: it replicates after it has answered, and
 // unless appendfsync is always it writes to its disk after it has answered. A
 // store in Redis is therefore always lossy. [store.Durability.Why] names what was seen of
 // this server: appendfsync, the replicas, what happens when its memory is full.

@@ -23,7 +23,7 @@ import (
 type Given struct {
 	URL   string
 	Name  string // of the pool and of the sequence
-	Lossy bool   // the store can forget a write that it acknowledged
+	Lossy bool   // the store is lossy
 
 	pools []string // that it has
 	empty bool     // it has no record at all

@@ -180,7 +180,7 @@ func (s *siege) begin() {
 }
 
 // placesFor is how many workers there are for so many processes: for three quarters of them.
-// Where the store can forget, who comes in another's place waits long enough as it is.
+// Where the store is lossy, who comes in another's place waits long enough as it is.
 func placesFor(workers int, lossy bool) int {
 	if lossy {
 		return 2 * workers
@@ -194,7 +194,7 @@ const (
 )
 
 // apart is how far a process's clock is off when it starts: not at all, for most. Where
-// the store can forget, that is nearly as far as may be.
+// the store is lossy, that is nearly as far as may be.
 func (s *siege) apart() time.Duration {
 	agrees, off := s.random.IntN(4) > 0, time.Duration(s.random.Int64N(int64(2*time.Second)))-time.Second
 	switch {
