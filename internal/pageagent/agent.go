@@ -153,6 +153,9 @@ func (l *lane) run(ctx context.Context, st store.Store) error {
 		}
 		l.fails(err)
 		told.tell(l.log, "no page is served; trying again", err)
+		if served && errors.Is(err, errBack) {
+			continue // the store has just answered, and clients wait
+		}
 		if !told.rest(ctx, err) {
 			return nil
 		}
@@ -202,9 +205,10 @@ func (l *lane) once(ctx context.Context, st store.Store) (served bool, err error
 // errBack ends a lease whose ids ended while the store was away, because the store answers again.
 var errBack = errors.New("ids had ended, and the store answers again")
 
-// How often a store is asked whether it is back, and how long it has to answer.
+// How often a store is asked whether it is back, at least, and how long it has to answer. Each agent waits for a random part of
+// probeEvery, half of it or more: so those of many hosts do not ask at once.
 const (
-	probeEvery = 200 * time.Millisecond
+	probeEvery = 100 * time.Millisecond
 	probeWait  = time.Second
 )
 
