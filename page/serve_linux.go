@@ -128,7 +128,7 @@ func (a *agent) claim() error {
 			return nil
 		}
 		if errors.Is(err, unix.ELOOP) {
-			return &UnusableError{a.path, "it is a symbolic link: use the path that it leads to"}
+			return &UnusableError{Path: a.path, Why: "it is a symbolic link: use the path that it leads to"}
 		}
 		if err != nil {
 			return err
@@ -155,14 +155,14 @@ func (a *agent) claim() error {
 		}
 		f.Close() // another agent replaced it meanwhile
 	}
-	return &UnusableError{a.path, "other agents replace it all the time"}
+	return &UnusableError{Path: a.path, Why: "other agents replace it all the time"}
 }
 
 // lock locks a file until it is closed.
 func (a *agent) lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK {
-		return &UnusableError{a.path, "another agent serves it" + whose(f) + ": use another path, or end that agent first"}
+		return &UnusableError{Path: a.path, Why: "another agent serves it" + whose(f) + ": use another path, or end that agent first", Served: true}
 	}
 	if err != nil {
 		return &os.PathError{Op: "lock", Path: a.path, Err: err}
@@ -187,7 +187,7 @@ func whose(f *os.File) string {
 func replaceable(f *os.File, path string) error {
 	b := make([]byte, 8)
 	if n, err := f.ReadAt(b, 0); n < len(b) || string(b) != "firnpage" {
-		return errors.Join(&UnusableError{path, "it is another file: use another path, or remove it"}, err)
+		return errors.Join(&UnusableError{Path: path, Why: "it is another file: use another path, or remove it"}, err)
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (a *agent) name(temp string) error {
 	}
 	if err := os.Link(temp, a.path); err != nil { // a rename would replace the page of another agent
 		if errors.Is(err, fs.ErrExist) {
-			return &UnusableError{a.path, "another agent serves it: use another path, or end that agent first"}
+			return &UnusableError{Path: a.path, Why: "another agent serves it: use another path, or end that agent first", Served: true}
 		}
 		return err
 	}
@@ -335,7 +335,7 @@ func (a *agent) check() error {
 		if errors.As(err, &ahead) {
 			return &RestartError{a.path, err.Error()}
 		}
-		return &UnusableError{a.path, err.Error() + ", so ids may repeat: find that program, and let only clients write to the page; then start the agent again"}
+		return &UnusableError{Path: a.path, Why: err.Error() + ", so ids may repeat: find that program, and let only clients write to the page; then start the agent again"}
 	}
 	is, err := same(a.path, a.at)
 	if err != nil || is {
@@ -344,7 +344,7 @@ func (a *agent) check() error {
 	if _, err := os.Lstat(a.path); errors.Is(err, fs.ErrNotExist) {
 		return &RestartError{a.path, "it was removed"}
 	}
-	return &UnusableError{a.path, "another program replaced it: end that program, or use another path"}
+	return &UnusableError{Path: a.path, Why: "another program replaced it: end that program, or use another path"}
 }
 
 // count reads how many ids were taken.

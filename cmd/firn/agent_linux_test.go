@@ -453,6 +453,84 @@ func TestAgentWaitsForItsStore(t *testing.T) {
 	a.stop(t)
 }
 
+// firn doctor says whether a page can be served at a path: an old page is in nobody's way, one that an agent serves is fine.
+func TestDoctorPage(t *testing.T) {
+	t.Parallel()
+	dir, store := pageDir(t), filepath.Join(t.TempDir(), "ids.db")
+	path := filepath.Join(dir, "page")
+	a := agent(t, store, path)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old[16]++ // of the boot id
+	if err := errors.Join(os.WriteFile(path+".old", old, 0o600), os.WriteFile(path+".other", []byte("a file of somebody"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path, says string
+		code       int
+	}{
+		{path, "ok    page: " + path + ": an agent serves it\n", 0},
+		{path + ".new", "ok    page: " + path + ".new: firn agent can serve a page there\n", 0},
+		{path + ".old", "ok    page: " + path + ".old: firn agent can serve a page there\n", 0},
+		{path + ".other", "bad   page: " + path + ".other: it is another file: use another path, or remove it\n", 3},
+		{dir + "/none/page", "bad   page: " + dir + "/none/page: there is no directory " + dir + "/none: mkdir -p " + dir + "/none\n", 3},
+		{"/proc/page", "bad   page: /proc/page: its file system is type 0x9fa0: use a path on tmpfs, ext4 or xfs, such as /dev/shm or /run\n", 3},
+	} {
+		p := command(t, store, "doctor", "--page", c.path)
+		out, _ := p.Output()
+		if code := p.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.says) {
+			t.Errorf("firn doctor --page %s: exit code %d, want %d and %q:\n%s", c.path, code, c.code, c.says, out)
+		}
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) != 3 {
+		t.Errorf("%v, %v", names, err)
+	}
+	a.stop(t)
+}
+
+// The console of a server shows who holds the worker of a page.
+func TestConsoleShowsAgent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, path := "sqlite:"+filepath.Join(dir, "ids.db"), filepath.Join(pageDir(t), "page")
+	a := agent(t, "", path, "--store", store)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%s:%d page %s", host, a.Process.Pid, path)
+	s := serve(t, dir, "--store", store)
+	var text string
+	await(t, "the row of "+want, func() bool {
+		_, text = s.get("/console/state")
+		var now struct {
+			Roster struct {
+				Workers []struct {
+					Worker      int64
+					Name, State string
+					Ours        bool
+				}
+			}
+		}
+		if json.Unmarshal([]byte(text), &now) != nil {
+			return false
+		}
+		for _, w := range now.Roster.Workers {
+			if w.Name == want {
+				if w.Worker != a.line.Worker || w.State != "held" || w.Ours {
+					t.Errorf("%+v", w)
+				}
+				return true
+			}
+		}
+		return false
+	})
+	s.stop()
+	a.stop(t)
+}
+
 // What becomes of an agent whose page was changed by others.
 func TestAgentSees(t *testing.T) {
 	t.Parallel()
