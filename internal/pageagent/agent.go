@@ -212,26 +212,27 @@ const (
 	probeWait  = time.Second
 )
 
-// probe asks the store, once ids have ended, whether it is back. The lease asks more and more seldom, up to 4 s apart, and
-// clients of a page cannot tell it that they wait; a new lease takes a worker at once.
+// probe asks the store, once ids have ended, whether it is back. The lease asks more and more seldom, up to 4 s apart, and may wait
+// again when it is answered; and clients of a page cannot tell it that they wait. A new lease takes a worker at once.
 func probe(ctx context.Context, st store.Store, held *lease.Lease, back context.CancelCauseFunc) {
-	ended := func() bool {
+	ended := func() (ended, away bool) {
 		now := held.State()
-		return now.StoreAway && now.Left(time.Now().Add(-now.Offset)) == 0
+		return now.Left(time.Now().Add(-now.Offset)) == 0, now.StoreAway
 	}
-	for {
+	for waits := false; ; { // waits: ids ended because the store was away
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(probeEvery/2 + rand.N(probeEvery/2)):
 		}
-		if !ended() {
+		over, away := ended()
+		if waits = over && (waits || away); !waits {
 			continue
 		}
 		asked, cancel := context.WithTimeout(ctx, probeWait)
 		_, err := st.Durability(asked)
 		cancel()
-		if err == nil && ended() {
+		if over, _ := ended(); err == nil && over {
 			back(errBack)
 			return
 		}
