@@ -4,29 +4,38 @@
 package clients_test
 
 import (
-	"os"
-	"os/exec"
 	"testing"
+	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/clients/internal/clienttest"
 )
 
 func TestMain(m *testing.M) { clienttest.Main(m) }
 
-// TestStorm: processes in all languages take ids of one page while it gets other agents. The long form has 64 processes.
+// TestStorm: processes in all languages take ids of one page while it gets other agents, and while they are stopped and replaced.
 func TestStorm(t *testing.T) {
-	java, node, python, php := clienttest.Java(t), clienttest.JavaScript(t), clienttest.Python(t), clienttest.PHP(t)
-	clients := []func(path string) *exec.Cmd{
-		func(path string) *exec.Cmd { return java("Take", "until", path) },
-		func(path string) *exec.Cmd { return java("Take", "until", path, "4") },
-		func(path string) *exec.Cmd { return node("take.js", "until", path) },
-		func(path string) *exec.Cmd { return python("take.py", "until", path) },
-		func(path string) *exec.Cmd { return php("take.php", "until", path) },
+	languages := clienttest.Languages(t)
+	a := clienttest.Serve(t, clienttest.Brief)
+	fleet := clienttest.StartFleet(t, a.Path, 2*len(languages), firn.Default(), clienttest.Pace{Batch: 500, Singles: 4, Pause: 5 * time.Millisecond}, languages)
+	fleet.Begun()
+	a.Stop()
+	time.Sleep(100 * time.Millisecond) // nobody has ids
+	a.Start()
+	fleet.Pause(3, func() { time.Sleep(500 * time.Millisecond) })
+	fleet.Pause(3, func() { // these sleep until the old page has ended
+		a.Kill()
+		a.Start()
+		fleet.Replace(3)
+		time.Sleep(clienttest.Outage + time.Second)
+	})
+	fleet.Begun()
+	ids := fleet.End()
+	t.Logf("ids by language: %v, by worker: %v", ids, fleet.Workers)
+	if len(fleet.Workers) < 2 {
+		t.Error("no process changed to the page of another worker")
 	}
-	if os.Getenv("FIRN_LONG") != "" {
-		for i := range 55 {
-			clients = append(clients, clients[i%5])
-		}
+	if n := fleet.Total(); n < 1_000_000 {
+		t.Errorf("%d ids are few", n)
 	}
-	clienttest.Storm(t, clients...)
 }

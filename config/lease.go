@@ -60,7 +60,7 @@ var LeaseKeys = []Key[LeaseOptions]{
 	},
 	{
 		Name: "wait", Value: "DURATION", Standard: phrase.Duration(term.Wait), Set: setWait,
-		Usage: "how long to wait for a worker to fall free, and for the start of a pool; a store that can lose writes makes each start wait besides",
+		Usage: "how long to wait for a worker to fall free, and for the start of a pool; a lossy store makes each start wait besides",
 	},
 	{
 		Name: "grant-file", Value: "PATH", Standard: "none", path: true,

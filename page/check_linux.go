@@ -30,17 +30,17 @@ func Check(path string) error {
 // checkDir is Check for the directory of a page, and for a path that is a directory itself.
 func checkDir(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
-		return &UnusableError{path, "it is a directory: name a file in it, such as " + filepath.Join(path, "page")}
+		return &UnusableError{Path: path, Why: "it is a directory: name a file in it, such as " + filepath.Join(path, "page")}
 	}
 	dir := filepath.Dir(path)
 	f, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &UnusableError{path, fmt.Sprintf("there is no directory %s: mkdir -p %[1]s", dir)}
+		return &UnusableError{Path: path, Why: fmt.Sprintf("there is no directory %s: mkdir -p %[1]s", dir)}
 	case errors.Is(err, unix.ENOTDIR):
-		return &UnusableError{path, dir + " is not a directory: use another path"}
+		return &UnusableError{Path: path, Why: dir + " is not a directory: use another path"}
 	case errors.Is(err, fs.ErrPermission):
-		return &UnusableError{path, fmt.Sprintf("this user cannot reach directory %s: let user %d search the directories above it, or use another path", dir, os.Geteuid())}
+		return &UnusableError{Path: path, Why: fmt.Sprintf("this user cannot reach directory %s: let user %d search the directories above it, or use another path", dir, os.Geteuid())}
 	case err != nil:
 		return err
 	}
@@ -52,9 +52,9 @@ func checkDir(path string) error {
 	case nil:
 		return nil
 	case unix.EROFS:
-		return &UnusableError{path, fmt.Sprintf("directory %s is on a file system that is read-only: use another path", dir)}
+		return &UnusableError{Path: path, Why: fmt.Sprintf("directory %s is on a file system that is read-only: use another path", dir)}
 	default:
-		return &UnusableError{path, fmt.Sprintf("this user cannot write to directory %s: let user %d write to it, or use another path", dir, os.Geteuid())}
+		return &UnusableError{Path: path, Why: fmt.Sprintf("this user cannot write to directory %s: let user %d write to it, or use another path", dir, os.Geteuid())}
 	}
 }
 

@@ -117,10 +117,10 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// A client takes lane 0 where its lane has no page that it can use: none, one that is closed, or another pool's.
+// A client takes lane 0 where its lane has no page that it can use: none, one that is closed, one of another pool, or another lane's.
 func TestLanesThatAreMissing(t *testing.T) {
 	st, path := memory.New(), filepath.Join(dir(t), "page")
-	stop := lanes(t, st, path, 4)
+	stop := lanes(t, st, path, 5)
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -131,19 +131,17 @@ func TestLanesThatAreMissing(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- page.Serve(ctx, l, path, &page.Options{Lanes: 4}) }()
+	go func() { done <- page.Serve(ctx, l, path, &page.Options{Lanes: 5}) }()
 	exists(t, path)
-	if err := os.Remove(path + ".2"); err != nil {
-		t.Fatal(err)
-	}
-	other := filepath.Join(filepath.Dir(path), "other")
-	serve(t, memory.New(), other)
-	exists(t, other)
-	if err := os.Rename(other, path+".3"); err != nil {
+	other, same := filepath.Join(filepath.Dir(path), "other"), filepath.Join(filepath.Dir(path), "same")
+	lanes(t, memory.New(), other, 4)
+	serve(t, st, same)
+	exists(t, same)
+	if err := errors.Join(os.Remove(path+".2"), os.Rename(other+".3", path+".3"), os.Rename(same, path+".4")); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[firn.ID]bool{}
-	for range 8 {
+	for range 10 {
 		c := &taker{Page: open(t, path)}
 		if worker := c.worker(t, seen); worker != l.State().Worker {
 			t.Errorf("worker %d, and the only page is of worker %d", worker, l.State().Worker)
@@ -152,6 +150,33 @@ func TestLanesThatAreMissing(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// A client of a lane does not change to an agent of another pool, which has fewer lanes.
+func TestLanesOfAnotherPool(t *testing.T) {
+	path := filepath.Join(dir(t), "page")
+	stop := lanes(t, memory.New(), path, 3)
+	var clients []*page.Page
+	for range 3 {
+		p, err := page.Open(path, &page.OpenOptions{Wait: 300 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := p.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, p)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	lanes(t, memory.New(), path, 1)
+	for i, p := range clients {
+		if id, err := p.Next(t.Context()); err == nil {
+			t.Errorf("client %d got %d from a page of another pool", i, id)
+		}
 	}
 }
 

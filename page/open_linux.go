@@ -135,7 +135,7 @@ func unusable(path, why string) error {
 	if why == "" {
 		return nil
 	}
-	return &UnusableError{path, why}
+	return &UnusableError{Path: path, Why: why}
 }
 
 // Next returns one id. It waits until the clock allows the id or ctx is done, and for a page that can be used as
@@ -273,7 +273,7 @@ func another(c *client) (*client, error) {
 		return nil, err
 	}
 	if why := c.Alike(next.Header); why != "" {
-		return nil, &UnusableError{c.path, why + "; open it again to use it"}
+		return nil, &UnusableError{Path: c.path, Why: why + "; open it again to use it"}
 	}
 	return next, nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func unsupported(path string) error {
-	return &UnusableError{path, "pages work on Linux, on amd64 and arm64, and this is " + runtime.GOOS + " on " + runtime.GOARCH}
+	return &UnusableError{Path: path, Why: "pages work on Linux, on amd64 and arm64, and this is " + runtime.GOOS + " on " + runtime.GOARCH}
 }
 
 // Serve returns an [*UnusableError] on this system.

@@ -102,8 +102,9 @@ func (e *EndedError) Error() string {
 
 // An UnusableError says that a file cannot be a page, or not a page of this process.
 type UnusableError struct {
-	Path string
-	Why  string // for example: it is a copy
+	Path   string
+	Why    string // for example: it is a copy
+	Served bool   // an agent serves the page
 }
 
 func (e *UnusableError) Error() string { return fmt.Sprintf("page: page %s: %s", e.Path, e.Why) }

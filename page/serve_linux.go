@@ -128,7 +128,7 @@ func (a *agent) claim() error {
 			return nil
 		}
 		if errors.Is(err, unix.ELOOP) {
-			return &UnusableError{a.path, "it is a symbolic link: use the path that it leads to"}
+			return &UnusableError{Path: a.path, Why: "it is a symbolic link: use the path that it leads to"}
 		}
 		if err != nil {
 			return err
@@ -155,14 +155,14 @@ func (a *agent) claim() error {
 		}
 		f.Close() // another agent replaced it meanwhile
 	}
-	return &UnusableError{a.path, "other agents replace it all the time"}
+	return &UnusableError{Path: a.path, Why: "other agents replace it all the time"}
 }
 
 // lock locks a file until it is closed.
 func (a *agent) lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == unix.EWOULDBLOCK {
-		return &UnusableError{a.path, "another agent serves it" + whose(f) + ": use another path, or end that agent first"}
+		return &UnusableError{Path: a.path, Why: "another agent serves it" + whose(f) + ": use another path, or end that agent first", Served: true}
 	}
 	if err != nil {
 		return &os.PathError{Op: "lock", Path: a.path, Err: err}
@@ -187,19 +187,20 @@ func whose(f *os.File) string {
 func replaceable(f *os.File, path string) error {
 	b := make([]byte, 8)
 	if n, err := f.ReadAt(b, 0); n < len(b) || string(b) != "firnpage" {
-		return errors.Join(&UnusableError{path, "it is another file: use another path, or remove it"}, err)
+		return errors.Join(&UnusableError{Path: path, Why: "it is another file: use another path, or remove it"}, err)
 	}
 	return nil
 }
 
 // begin makes the page of a term. The lease calls it.
 func (a *agent) begin(t pagefile.Term) (pagefile.Issuer, error) {
+	began := clock(unix.CLOCK_BOOTTIME)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.over {
 		return nil, errors.New("page: the page is not served any more")
 	}
-	s, err := a.create(t)
+	s, err := a.create(t, began)
 	if err != nil {
 		select {
 		case a.failed <- err:
@@ -221,8 +222,8 @@ func (a *agent) begin(t pagefile.Term) (pagefile.Issuer, error) {
 	return s, nil
 }
 
-// create makes a page beside the path, and then gives it its name.
-func (a *agent) create(t pagefile.Term) (s *served, err error) {
+// create makes a page beside the path, and then gives it its name. began is CLOCK_BOOTTIME at t.Now.
+func (a *agent) create(t pagefile.Term, began int64) (s *served, err error) {
 	dir, name := filepath.Split(a.path)
 	temp := filepath.Join(dir, "."+name+"."+rand.Text())
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
@@ -238,7 +239,7 @@ func (a *agent) create(t pagefile.Term) (s *served, err error) {
 	if err := a.lock(f); err != nil {
 		return nil, err
 	}
-	if s, err = a.fill(f, t); err != nil {
+	if s, err = a.fill(f, t, began); err != nil {
 		return nil, a.cannotMake(err)
 	}
 	if err := a.name(temp); err != nil {
@@ -254,7 +255,7 @@ func (a *agent) create(t pagefile.Term) (s *served, err error) {
 }
 
 // fill writes all of a page: blocks, header and words.
-func (a *agent) fill(f *os.File, t pagefile.Term) (*served, error) {
+func (a *agent) fill(f *os.File, t pagefile.Term, began int64) (*served, error) {
 	memory, why, err := checkFileSystem(f)
 	if err != nil || why != "" {
 		return nil, errors.Join(err, unusable(a.path, why))
@@ -287,7 +288,7 @@ func (a *agent) fill(f *os.File, t pagefile.Term) (*served, error) {
 	}
 	s := &served{header: h, bytes: b, memory: m, epoch: t.Layout.Epoch(), counted: h.Base, stats: a.stats}
 	s.agent = pagefile.NewAgent(h, m, t.Grant.Horizon)
-	s.SetClock(t.Now)
+	s.SetClock(t.Now.Add(time.Duration(clock(unix.CLOCK_BOOTTIME) - began))) // making the file took time
 	if !memory {
 		err = f.Sync()
 	}
@@ -315,7 +316,7 @@ func (a *agent) name(temp string) error {
 	}
 	if err := os.Link(temp, a.path); err != nil { // a rename would replace the page of another agent
 		if errors.Is(err, fs.ErrExist) {
-			return &UnusableError{a.path, "another agent serves it: use another path, or end that agent first"}
+			return &UnusableError{Path: a.path, Why: "another agent serves it: use another path, or end that agent first", Served: true}
 		}
 		return err
 	}
@@ -334,7 +335,7 @@ func (a *agent) check() error {
 		if errors.As(err, &ahead) {
 			return &RestartError{a.path, err.Error()}
 		}
-		return &UnusableError{a.path, err.Error() + ", so ids may repeat: find that program, and let only clients write to the page; then start the agent again"}
+		return &UnusableError{Path: a.path, Why: err.Error() + ", so ids may repeat: find that program, and let only clients write to the page; then start the agent again"}
 	}
 	is, err := same(a.path, a.at)
 	if err != nil || is {
@@ -343,7 +344,7 @@ func (a *agent) check() error {
 	if _, err := os.Lstat(a.path); errors.Is(err, fs.ErrNotExist) {
 		return &RestartError{a.path, "it was removed"}
 	}
-	return &UnusableError{a.path, "another program replaced it: end that program, or use another path"}
+	return &UnusableError{Path: a.path, Why: "another program replaced it: end that program, or use another path"}
 }
 
 // count reads how many ids were taken.
@@ -382,6 +383,8 @@ type served struct {
 	memory  mapped // nil once closed: nobody reads or writes it any more
 	counted uint64 // Number up to which ids were counted
 	broken  error  // what is wrong with the page; nil: nothing
+	setAt   int64  // CLOCK_BOOTTIME at the last SetClock
+	offset  int64  // what SetClock then wrote for that clock
 }
 
 // Extend raises the horizon to one that the store has confirmed. A page that was damaged is closed instead.
@@ -420,14 +423,21 @@ func (s *served) SetClock(now time.Time) {
 	if s.memory == nil {
 		return
 	}
+	mono, boot, real := monotonic(), clock(unix.CLOCK_BOOTTIME), clock(unix.CLOCK_REALTIME)
 	at := int64(now.Sub(s.epoch))
-	for _, c := range []struct {
-		clock  int64
-		offset pagefile.Word
-	}{{monotonic(), pagefile.Monotonic}, {clock(unix.CLOCK_BOOTTIME), pagefile.Boottime}, {clock(unix.CLOCK_REALTIME), pagefile.Realtime}} {
-		s.memory.Store(c.offset, uint64(at-c.clock))
+	// This process may have been held up since the lease read its clock, and clients would wait for as long. But the lease's clock
+	// falls behind CLOCK_BOOTTIME by no more than a part of the time that has passed: what is missing beyond that is such a delay.
+	if s.setAt != 0 {
+		at += max(s.offset-(boot-s.setAt)/slew-(at-boot), 0)
 	}
+	s.setAt, s.offset = boot, at-boot
+	s.memory.Store(pagefile.Monotonic, uint64(at-mono))
+	s.memory.Store(pagefile.Boottime, uint64(at-boot))
+	s.memory.Store(pagefile.Realtime, uint64(at-real))
 }
+
+// slew is the part of elapsed time by which a lease's clock is led back to the system's, as internal/term has it.
+const slew = 20
 
 // Close closes the page permanently.
 func (s *served) Close() firn.Tick {

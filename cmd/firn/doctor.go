@@ -16,10 +16,12 @@ import (
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/ui"
 	"github.com/firn-id/firn/internal/whichstore"
+	shared "github.com/firn-id/firn/page"
 	"github.com/firn-id/firn/store"
 )
 
 func newDoctor() *cobra.Command {
+	var page string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check config, store, clock and pools, and say what to fix",
@@ -30,15 +32,20 @@ each, ok, warn or bad, and what to do. A counter has a line if nobody can draw f
 
 Nothing is written: no pool is founded and no worker taken. With --pool, it checks only that
 pool; else all of the store and of firn.yaml. Flags of a pool are those
-of the commands that lease.
+of the commands that lease. With --page, it checks too whether this user can run firn agent
+for a page at that path.
 
 The exit code is 3 if something is bad.`,
 		Example: `  firn doctor
-  firn doctor --store sqlite:/var/lib/app/ids.db --pool web --json`,
+  firn doctor --store sqlite:/var/lib/app/ids.db --pool web --json
+  firn doctor --page /run/firn/page`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := &findings{cmd: cmd, out: cmd.OutOrStdout(), hints: hinter{cmd: cmd}, json: wantsJSON(cmd)}
 			p.environment()
+			if page != "" {
+				p.page(page)
+			}
 			if set := p.settings(); set != nil {
 				for f := range doctor.Config(cmd.Context(), set.Config, &doctor.Options{Hostname: hostname}) {
 					p.found(f)
@@ -49,6 +56,7 @@ The exit code is 3 if something is bad.`,
 	}
 	addStore(cmd)
 	addPool(cmd)
+	cmd.Flags().StringVar(&page, "page", "", "the `PATH` of a page: check whether firn agent can serve it there")
 	return cmd
 }
 
@@ -68,6 +76,23 @@ func (p *findings) environment() {
 	for _, v := range strayVariables(p.cmd.Root(), os.Environ()) {
 		p.print(doctor.Finding{State: doctor.Warning, Check: "environment", Text: v.text(), Do: v.do})
 	}
+}
+
+// page checks whether an agent can serve a page at a path. Neither a page of an agent that has ended nor one of another boot is in
+// its way: it replaces them.
+func (p *findings) page(path string) {
+	f := doctor.Finding{State: doctor.OK, Check: "page", Text: path + ": firn agent can serve a page there"}
+	err := shared.Check(path)
+	var unusable *shared.UnusableError
+	switch {
+	case errors.As(err, &unusable) && unusable.Served:
+		f.Text = path + ": an agent serves it"
+	case errors.As(err, &unusable):
+		f.State, f.Text = doctor.Bad, unusable.Path+": "+unusable.Why
+	case err != nil:
+		f.State, f.Text = doctor.Bad, phrase.WithoutPackage(err.Error())
+	}
+	p.print(f)
 }
 
 // settings reads the settings; nil: they cannot be read.

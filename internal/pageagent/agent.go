@@ -153,6 +153,9 @@ func (l *lane) run(ctx context.Context, st store.Store) error {
 		}
 		l.fails(err)
 		told.tell(l.log, "no page is served; trying again", err)
+		if served && errors.Is(err, errBack) {
+			continue // the store has just answered, and clients wait
+		}
 		if !told.rest(ctx, err) {
 			return nil
 		}
@@ -202,32 +205,34 @@ func (l *lane) once(ctx context.Context, st store.Store) (served bool, err error
 // errBack ends a lease whose ids ended while the store was away, because the store answers again.
 var errBack = errors.New("ids had ended, and the store answers again")
 
-// How often a store is asked whether it is back, and how long it has to answer.
+// How often a store is asked whether it is back, at least, and how long it has to answer. Each agent waits for a random part of
+// probeEvery, half of it or more: so those of many hosts do not ask at once.
 const (
-	probeEvery = 200 * time.Millisecond
+	probeEvery = 100 * time.Millisecond
 	probeWait  = time.Second
 )
 
-// probe asks the store, once ids have ended, whether it is back. The lease asks more and more seldom, up to 4 s apart, and
-// clients of a page cannot tell it that they wait; a new lease takes a worker at once.
+// probe asks the store, once ids have ended, whether it is back. The lease asks more and more seldom, up to 4 s apart, and may wait
+// again when it is answered; and clients of a page cannot tell it that they wait. A new lease takes a worker at once.
 func probe(ctx context.Context, st store.Store, held *lease.Lease, back context.CancelCauseFunc) {
-	ended := func() bool {
+	ended := func() (ended, away bool) {
 		now := held.State()
-		return now.StoreAway && now.Left(time.Now().Add(-now.Offset)) == 0
+		return now.Left(time.Now().Add(-now.Offset)) == 0, now.StoreAway
 	}
-	for {
+	for waits := false; ; { // waits: ids ended because the store was away
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(probeEvery/2 + rand.N(probeEvery/2)):
 		}
-		if !ended() {
+		over, away := ended()
+		if waits = over && (waits || away); !waits {
 			continue
 		}
 		asked, cancel := context.WithTimeout(ctx, probeWait)
 		_, err := st.Durability(asked)
 		cancel()
-		if err == nil && ended() {
+		if over, _ := ended(); err == nil && over {
 			back(errBack)
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,6 +194,80 @@ func TestStoreAway(t *testing.T) {
 	o.Store = func(context.Context) (store.Store, error) { return nil, errors.New("connection refused") }
 	_, stop = run(t, o)
 	time.Sleep(100 * time.Millisecond)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// awayStore does not answer while away. When it is back, Durability is answered only after the lease got an answer of its own.
+type awayStore struct {
+	store.Store
+	away, heard atomic.Bool
+}
+
+var errGone = errors.New("connection refused")
+
+func (s *awayStore) Get(ctx context.Context, key string) (store.Record, error) {
+	if s.away.Load() {
+		return store.Record{}, errGone
+	}
+	s.heard.Store(true)
+	return s.Store.Get(ctx, key)
+}
+
+func (s *awayStore) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	if s.away.Load() {
+		return store.Record{}, errGone
+	}
+	return s.Store.Put(ctx, key, value, cond)
+}
+
+func (s *awayStore) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	if s.away.Load() {
+		return nil, errGone
+	}
+	return s.Store.List(ctx, prefix)
+}
+
+func (s *awayStore) Durability(ctx context.Context) (store.Durability, error) {
+	if s.away.Load() || !s.heard.Load() {
+		return store.Durability{}, errGone
+	}
+	return s.Store.Durability(ctx)
+}
+
+// Once ids have ended, a lease that gets an answer may yet wait before it extends its grant. The agent does not wait for it.
+func TestBackAfterOutage(t *testing.T) {
+	st := &awayStore{Store: memory.New()}
+	st.heard.Store(true)
+	path := filepath.Join(t.TempDir(), "page")
+	a, stop := run(t, Options{
+		Path: path, Store: func(context.Context) (store.Store, error) { return st, nil },
+		Lease: func(ctx context.Context, st store.Store, _ string) (*lease.Lease, error) {
+			return lease.Open(ctx, st, &lease.Options{Outage: time.Second})
+		},
+	})
+	p, err := page.Open(path, &page.OpenOptions{Wait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st.heard.Store(false)
+	st.away.Store(true)
+	time.Sleep(3 * time.Second)
+	st.away.Store(false)
+	await(t, "an answer to the lease", st.heard.Load)
+	back := time.Now()
+	if _, err := p.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ids were back %s after the lease had an answer", time.Since(back))
+	if n := a.State().Lanes[0].Pages; n != 2 {
+		t.Errorf("%d pages, want that of another lease too", n)
+	}
 	if err := stop(); err != nil {
 		t.Error(err)
 	}

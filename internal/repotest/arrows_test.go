@@ -119,7 +119,7 @@ var arrows = []rule{
 	// because shard exec and shard init run SQL of a person, and errors of PostgreSQL become hints.
 	{pkg: "cmd/firn", ours: []string{
 		".", "config", "config/open", "lease", "pool", "sequence", "document", "backfill", "recovery", "doctor", "public", "inspect", "plan", "verify",
-		"server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
+		"page", "server", "server/daemon", "shard", "shard/*", "store", "store/open", "store/sqlite",
 		"internal/beside", "internal/cause", "internal/copied", "internal/leaseoptions", "internal/leash", "internal/pageagent", "internal/countername", "internal/nearest", "internal/phrase",
 		"internal/picture", "internal/remedy", "internal/shortfile", "internal/takeover", "internal/template", "internal/trouble", "internal/ui", "internal/variable", "internal/version", "internal/whichstore",
 	}, third: []string{"github.com/spf13/", "github.com/jackc/pgx/v5"}},

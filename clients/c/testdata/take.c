@@ -1,8 +1,9 @@
 /* Takes ids from a page, as told, and prints them, a line an id, with an empty line after those of each thread or process.
  *
- *     take next PATH N | append PATH N BATCH | threads PATH N THREADS | fork PATH N CHILDREN | bench PATH N | until PATH
+ *     take next PATH N | append PATH N BATCH | threads PATH N THREADS | fork PATH N CHILDREN | bench PATH N | until PATH |
+ *     runs PATH BATCH SINGLES PAUSE
  *
- * until takes ids until its standard input ends.
+ * until and runs take ids until their standard input ends. runs prints runs of consecutive ids, a line FIRST COUNT.
  */
 #define _GNU_SOURCE
 #include "firn.h"
@@ -56,11 +57,53 @@ static int until(const char *path) {
 	return 0;
 }
 
+/* Prints the runs of consecutive ids. All ids of this process increase. */
+static void print_runs(const int64_t *all, long n) {
+	static int64_t last;
+	int64_t first = 0;
+	long i;
+	for (i = 0; i < n; i++) {
+		if (all[i] <= last) {
+			fprintf(stderr, "%lld after %lld\n", (long long)all[i], (long long)last);
+			exit(1);
+		}
+		if (i == 0 || all[i] != last + 1) {
+			if (i > 0)
+				printf("%lld %lld\n", (long long)first, (long long)(last - first + 1));
+			first = all[i];
+		}
+		last = all[i];
+	}
+	if (n > 0)
+		printf("%lld %lld\n", (long long)first, (long long)(last - first + 1));
+	fflush(stdout);
+}
+
+static int runs(const char *path, long batch, long singles, int pause) {
+	struct pollfd in = {0, POLLIN, 0};
+	int64_t *some = malloc((size_t)(batch + singles) * sizeof *some);
+	int code = firn_open(&ids, path, 60000);
+	long i;
+	while (code == 0 && poll(&in, 1, pause) == 0) {
+		code = firn_append(ids, some, (size_t)batch);
+		for (i = 0; i < singles && code == 0; i++)
+			code = firn_next(ids, &some[batch + i]);
+		if (code == 0)
+			print_runs(some, batch + singles);
+	}
+	if (code != 0)
+		fail(code);
+	firn_close(ids);
+	return 0;
+}
+
 int main(int argc, char **argv) {
 	long more = argc > 4 ? atol(argv[4]) : 1, i;
 	int code;
 	if (argc == 3 && strcmp(argv[1], "until") == 0)
 		return until(argv[2]);
+	if (argc == 6 && strcmp(argv[1], "runs") == 0)
+		return runs(argv[2], atol(argv[3]), atol(argv[4]), atoi(argv[5]));
 	if (argc < 4)
 		return 2;
 	n = atol(argv[3]);

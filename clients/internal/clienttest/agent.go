@@ -210,6 +210,66 @@ func until(path string) int {
 	return 0
 }
 
+// goRuns returns a process in Go with the arguments of [Language.Runs]. The test's package needs [Main].
+func goRuns(t *testing.T, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), variable+"=runs", "GOMAXPROCS=1")
+	return cmd
+}
+
+// runs is the process of [goRuns]: it takes ids in batches and alone, and prints the runs of consecutive ids. All ids increase.
+func runs(args []string) int {
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	var settings [3]int // batch, singles, pause
+	for i := range settings {
+		settings[i], _ = strconv.Atoi(args[2+i])
+	}
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	var all []firn.ID
+	last := firn.ID(0)
+	p, err := page.Open(args[1], &page.OpenOptions{Wait: time.Minute})
+	for err == nil && ctx.Err() == nil {
+		all, err = p.Append(ctx, all[:0], settings[0])
+		for len(all) < settings[0]+settings[1] && err == nil {
+			var id firn.ID
+			if id, err = p.Next(ctx); err == nil {
+				all = append(all, id)
+			}
+		}
+		var wrong error
+		last, wrong = printRuns(out, all, last)
+		if err = errors.Join(err, wrong, out.Flush()); wrong != nil {
+			break
+		}
+		time.Sleep(time.Duration(settings[2]) * time.Millisecond)
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		return 1
+	}
+	return 0
+}
+
+// printRuns prints the runs of consecutive ids, and returns the last id. They increase, from last on.
+func printRuns(out io.Writer, all []firn.ID, last firn.ID) (firn.ID, error) {
+	for i := 0; i < len(all); {
+		first := all[i]
+		for ; i < len(all) && (all[i] == first || all[i] == last+1); i++ {
+			if all[i] <= last {
+				return last, fmt.Errorf("%d after %d", all[i], last)
+			}
+			last = all[i]
+		}
+		fmt.Fprintln(out, int64(first), int64(last-first+1))
+	}
+	return last, nil
+}
+
 // OverLanes runs six processes on three lanes: together they use all three. Those whose lane the next agent does not have
 // change to another page. client returns a process as [Go] does.
 func OverLanes(t *testing.T, client func(path string) *exec.Cmd) {

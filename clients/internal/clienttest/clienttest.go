@@ -3,7 +3,8 @@
 //
 // A program of a test takes ids and prints them, a line an id. Ids of one thread increase; an empty line, or a new
 // process, begins another thread. With the arguments "until PATH" it opens the page with a long wait and takes ids until its
-// standard input ends: 10 at a time, then it sleeps 2 ms.
+// standard input ends: 10 at a time, then it sleeps 2 ms. With "runs PATH BATCH SINGLES PAUSE" it prints a line FIRST COUNT for
+// each run of consecutive ids, all of which increase: it takes BATCH at a time, then SINGLES alone, and sleeps PAUSE ms.
 package clienttest
 
 import (
@@ -25,6 +26,8 @@ func Main(m *testing.M) {
 		os.Exit(agent(path))
 	case "until":
 		os.Exit(until(path))
+	case "runs":
+		os.Exit(runs(os.Args[1:]))
 	}
 	code := m.Run()
 	if shared.dir != "" {

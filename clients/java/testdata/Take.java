@@ -5,15 +5,16 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 
 /**
  * Takes ids from a page, as told, and prints them, a line an id, with an empty line after those of each thread.
  *
  * <p>next PATH N | batch PATH N SIZE | threads PATH N THREADS | until PATH [THREADS] | interrupt PATH |
- * opens PATH N | bench PATH N SIZE
+ * opens PATH N | bench PATH N SIZE | runs PATH BATCH SINGLES PAUSE
  *
- * <p>until takes ids until its standard input ends. wait, a property, is how long calls wait, in milliseconds.
+ * <p>until and runs take ids until their standard input ends. runs prints runs of consecutive ids, a line FIRST COUNT. wait, a property, is how long calls wait, in milliseconds.
  */
 public final class Take {
 	private static volatile boolean over;
@@ -51,6 +52,30 @@ public final class Take {
 			}
 		}
 		return all;
+	}
+
+	/** Takes ids in batches and alone, and prints the runs of consecutive ids. All ids increase. */
+	private static void runs(Firn ids, int batch, int singles, int pause) throws InterruptedException {
+		for (long last = 0; !over; Thread.sleep(pause)) {
+			long[] all = Arrays.copyOf(ids.next(batch), batch + singles);
+			for (int i = batch; i < all.length; i++) {
+				all[i] = ids.next();
+			}
+			StringBuilder text = new StringBuilder();
+			long first = all[0];
+			for (int i = 0; i < all.length; i++) {
+				if (all[i] <= last) {
+					throw new IllegalStateException(all[i] + " after " + last);
+				}
+				if (i > 0 && all[i] != last + 1) {
+					text.append(first).append(' ').append(last - first + 1).append('\n');
+					first = all[i];
+				}
+				last = all[i];
+			}
+			System.out.print(text.append(first).append(' ').append(last - first + 1).append('\n'));
+			System.out.flush();
+		}
 	}
 
 	/** Runs a task in several threads, and fails if one of them does. */
@@ -126,12 +151,13 @@ public final class Take {
 		Path path = Path.of(args[1]);
 		int n = args.length > 2 ? Integer.parseInt(args[2]) : 1, more = args.length > 3 ? Integer.parseInt(args[3]) : 1;
 		listen();
-		try (Firn ids = Firn.open(path, Duration.ofMillis(Long.getLong("wait", args[0].equals("until") ? 60_000 : 5000)))) {
+		try (Firn ids = Firn.open(path, Duration.ofMillis(Long.getLong("wait", args[0].equals("until") || args[0].equals("runs") ? 60_000 : 5000)))) {
 			switch (args[0]) {
 				case "next" -> print(take(ids, n));
 				case "batch" -> print(batches(ids, n, more));
 				case "threads" -> run(more, () -> print(take(ids, n)));
 				case "until" -> run(n, () -> print(until(ids)));
+				case "runs" -> runs(ids, n, more, Integer.parseInt(args[4]));
 				case "interrupt" -> interrupt(ids);
 				case "opens" -> opens(path, n);
 				case "bench" -> bench(ids, n, more);

@@ -2,13 +2,15 @@
 // Takes ids from a page, as told, and prints them, a line an id, with an empty line after those of each thread or process.
 //
 //   take next|string|async PATH N | batch PATH N SIZE | workers PATH N COUNT | fork PATH N COUNT | cluster PATH N COUNT |
-//   until PATH | busy PATH | loop PATH | open PATH | bench PATH N SIZE
+//   until PATH | busy PATH | loop PATH | open PATH | bench PATH N SIZE | runs PATH BATCH SINGLES PAUSE
+//
+// runs prints runs of consecutive ids, a line FIRST COUNT, until its standard input ends.
 const { open, openAsync } = require('firn-page');
 const { Worker, isMainThread, workerData, parentPort } = require('node:worker_threads');
 const { fork } = require('node:child_process');
 const cluster = require('node:cluster');
 
-const [mode, path, n = 1, more = 1] = process.argv.slice(2).map((a, i) => (i < 2 ? a : Number(a)));
+const [mode, path, n = 1, more = 1, pause = 0] = process.argv.slice(2).map((a, i) => (i < 2 ? a : Number(a)));
 
 function print(ids) {
   process.stdout.write(ids.join('\n') + '\n\n');
@@ -43,6 +45,33 @@ async function until() {
   while (!over) {
     process.stdout.write((await ids.batchAsync(10)).join('\n') + '\n');
     await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+// runs takes ids in batches and alone. All ids increase.
+async function runs() {
+  let over = false;
+  process.stdin.on('end', () => { over = true; }).resume();
+  const ids = await openAsync(path, { wait: 60_000 });
+  for (let last = 0n; !over;) {
+    const all = [...await ids.batchAsync(n)];
+    for (let i = 0; i < more; i++) {
+      all.push(await ids.nextAsync());
+    }
+    const lines = [];
+    let first = all[0];
+    for (const [i, id] of all.entries()) {
+      if (id <= last) {
+        throw new Error(`${id} after ${last}`);
+      }
+      if (i > 0 && id !== last + 1n) {
+        lines.push(`${first} ${last - first + 1n}\n`);
+        first = id;
+      }
+      last = id;
+    }
+    process.stdout.write(`${lines.join('')}${first} ${last - first + 1n}\n`);
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
@@ -92,6 +121,7 @@ async function main() {
     case 'fork': return children(more, () => fork(__filename, args));
     case 'cluster': cluster.setupPrimary({ exec: __filename, args }); return children(more, () => cluster.fork());
     case 'until': return until();
+    case 'runs': return runs();
     case 'busy': return open(path, { block: 0 }).batch(100_000);
     case 'abort': return open(path).batchAsync(1_000_000_000 / 100, { signal: AbortSignal.timeout(50) });
     case 'loop': return loop();

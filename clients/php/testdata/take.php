@@ -3,6 +3,9 @@
 //
 //     take.php next|batch|mixed|fork PATH N
 //     take.php until PATH
+//     take.php runs PATH BATCH SINGLES PAUSE
+//
+// runs prints runs of consecutive ids, a line FIRST COUNT, until its standard input ends.
 
 const PROCESSES = 4;
 
@@ -68,6 +71,32 @@ function until(Firn\Page $ids): void
     show($got);
 }
 
+/** Takes ids in batches and alone. All ids increase. */
+function runs(Firn\Page $ids, int $batch, int $singles, int $pause): void
+{
+    stream_set_blocking(STDIN, false);
+    for ($last = 0; !feof(STDIN); usleep($pause * 1000)) {
+        fread(STDIN, 1);
+        $got = $ids->batch($batch);
+        for ($i = 0; $i < $singles; $i++) {
+            $got[] = $ids->next();
+        }
+        $text = '';
+        $first = $got[0];
+        foreach ($got as $i => $id) {
+            if ($id <= $last) {
+                throw new Exception("$id after $last");
+            }
+            if ($i > 0 && $id !== $last + 1) {
+                $text .= $first . ' ' . ($last - $first + 1) . "\n";
+                $first = $id;
+            }
+            $last = $id;
+        }
+        fwrite(STDOUT, $text . $first . ' ' . ($last - $first + 1) . "\n");
+    }
+}
+
 [, $what, $path] = $argv;
 $n = (int) ($argv[3] ?? 0);
 $ids = new Firn\Page($path, wait: 60);
@@ -78,4 +107,5 @@ match ($what) {
     'fork' => forks($ids, $n),
     'objects' => objects($path, $n),
     'until' => until($ids),
+    'runs' => runs($ids, $n, (int) $argv[4], (int) $argv[5]),
 };

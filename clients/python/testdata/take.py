@@ -2,6 +2,9 @@
 
     take.py next|iterate|batch|threads|fork|pool|spawn PATH N
     take.py until PATH
+    take.py runs PATH BATCH SINGLES PAUSE
+
+runs prints runs of consecutive ids, a line FIRST COUNT, until its standard input ends.
 """
 
 import multiprocessing
@@ -92,7 +95,26 @@ def until(ids):
     show(got)
 
 
-def main(what, path, n="0"):
+def runs(ids, batch, singles, pause):
+    """Ids in batches and alone. All ids increase."""
+    last = 0
+    while not select.select([sys.stdin], [], [], pause / 1000)[0]:
+        got = ids.batch(batch) + [ids.next() for _ in range(singles)]
+        text = []
+        first = got[0]
+        for k, i in enumerate(got):
+            if i <= last:
+                sys.exit("%d after %d" % (i, last))
+            if k > 0 and i != last + 1:
+                text.append("%d %d\n" % (first, last - first + 1))
+                first = i
+            last = i
+        text.append("%d %d\n" % (first, last - first + 1))
+        sys.stdout.write("".join(text))
+        sys.stdout.flush()
+
+
+def main(what, path, n="0", *more):
     n = int(n)
     with firn.open(path, wait=60) as ids:
         if what == "next":
@@ -103,6 +125,8 @@ def main(what, path, n="0"):
             show(ids.batch(n))
         elif what == "until":
             until(ids)
+        elif what == "runs":
+            runs(ids, n, *map(int, more))
         else:
             globals()[what](ids, n)
 
