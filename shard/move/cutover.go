@@ -187,7 +187,7 @@ func (m *Mover) cutOnce(ctx context.Context, g goal, p pairOf, l load, c *counti
 	}
 	defer other.Rollback(context.WithoutCancel(ctx))
 	call := fmt.Sprintf("(%d, %d, %s)", p.shard, a.term, literal(a.attempt))
-	held := keepPlans + fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (idleTime + l.locking() + l.working() - cutTime).Milliseconds())
+	held := keepPlans + fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d; ", (idleTime+l.locking()+l.working()-cutTime).Milliseconds())
 	if _, err := other.Exec(ctx, held+holdOff(p.shard)+limits(lockTime, l.working())+"SELECT firn.lock_tables"+call+", firn.take"+call); err != nil {
 		return parted(p.shard, to.fault(err))
 	}
