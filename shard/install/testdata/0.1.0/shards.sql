@@ -1569,7 +1569,8 @@ END $$;
 CREATE OR REPLACE FUNCTION firn.prepare_session() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-	PERFORM firn.published('', ''), firn.check_streams(NULL, '', '{}'), firn.raise_fence(-1, ''), firn.guard_tables(-1, ''), firn.read_sequences(''), firn.halt(-1),
+	PERFORM FROM firn.streams_of_others('');
+	PERFORM firn.published('', ''), firn.raise_fence(-1, ''), firn.guard_tables(-1, ''), firn.read_sequences(''), firn.halt(-1),
 		firn.remove_from_publication('', '');
 	PERFORM firn.lower_fence(''), firn.write_sequences('', '{}'), firn.add_to_publication('', '');
 END $$;
