@@ -24,7 +24,7 @@ type Info struct {
 	Text      string // of that count; "" before the first
 	Today     string // today's date in the zone, by the store's clock; "" where the pattern has no date
 	Periods   int    // counters there are
-	MayRepeat bool   // whoever created it accepted a store that can lose writes
+	MayRepeat bool   // its creator accepted a lossy store
 	Store     string // the store that it was made in; empty where nobody has noted it
 	Raised    bool   // a recovery of the store raised it, or it is a template that was created above a text
 

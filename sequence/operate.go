@@ -23,7 +23,7 @@ type Info struct {
 	Left      int64   // how many numbers can still be granted
 	Cache     int64   // how many a process reserves by one write, at least
 	Strict    bool
-	MayRepeat bool      // whoever created it accepted a store that can lose writes
+	MayRepeat bool      // its creator accepted a lossy store
 	Instance  string    // of the lossy store it goes on under
 	Store     string    // the store that it was made in; empty where nobody has noted it
 	Stores    int       // it is spread over so many

@@ -38,7 +38,7 @@ starts above them.
 
 The command reads all lines before it prints the first id, and prints nothing if a line is at
 fault. The same lines give the same ids, so you can run it again if it was interrupted; other
-lines need another worker. A lossy store, or one that was restored, is refused.
+lines need another worker. It refuses a lossy store and a restored store.
 
 With --store none the command claims no worker. Make sure yourself that nobody else uses the
 worker, and that no row has one of its ids. A line needs some 100 bytes of memory.

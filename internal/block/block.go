@@ -59,7 +59,7 @@ type Rules struct {
 	Name   string // of the series, for errors
 	Key    string
 	Found  *Record // what is written where there is no record yet; nil: there has to be one
-	Accept bool    // go on on a lossy store
+	Accept bool    // continue on a lossy store
 	By     string  // name of this process, for people
 }
 

@@ -138,7 +138,7 @@ func (s *State) strange(r *Rules) error {
 // Strange returns an error where a store of this durability may lack what was granted of
 // the counter: a [*store.ForgotError], or a [*Refusal] where nothing says that anything was lost.
 // A record without an instance may be one that has gone back to before the store
-// was lossy; so only whoever restores it gives it one.
+// was lossy; so only a recovery gives it one.
 func (r Record) Strange(name string, p store.Durability, accept bool) error {
 	var what string
 	switch was := r.Instance; {

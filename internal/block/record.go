@@ -21,7 +21,7 @@ type Record struct {
 	Increment int64  `json:"increment,omitempty"`      // from one number of the series to the next; 0 is 1
 	Step      int64  `json:"step,omitempty"`           // how many numbers a process takes at a time, at least
 	Strict    bool   `json:"strict,omitempty"`         // numbers increase over all processes, so none is taken ahead
-	Lossy     bool   `json:"lossy,omitempty"`          // whoever created it accepted a lossy store; each process has to accept that itself
+	Lossy     bool   `json:"lossy,omitempty"`          // its creator accepted a lossy store; each process has to accept that itself
 	Instance  string `json:"instance,omitempty"`       // of the lossy store that it goes on under
 	Store     string `json:"store,omitempty"`          // what its store says of itself, see store.Durability.Identity; empty: nobody has noted it
 	Stores    int64  `json:"stores,omitempty"`         // k: the series is spread over so many; 0 is 1

@@ -27,7 +27,7 @@ type Definition struct {
 	ID       string `json:"id"` // random, so that a series begun anew is told from this one
 	Pattern  string `json:"pattern"`
 	Zone     string `json:"zone,omitempty"`
-	Lossy    bool   `json:"lossy,omitempty"`    // whoever created it accepted a lossy store; each process has to accept that itself
+	Lossy    bool   `json:"lossy,omitempty"`    // its creator accepted a lossy store; each process has to accept that itself
 	Instance string `json:"instance,omitempty"` // the only instance of the store that it is used with; empty: the store was durable when the series was begun or recovered
 
 	// Store is what the store says of itself, see store.Durability.Identity; empty: nobody has

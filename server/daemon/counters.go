@@ -238,7 +238,7 @@ func (n *storeNames) awaitNewer() {
 }
 
 // A newNameError says that the store has not answered whether it has a counter of a name that was not asked for
-// before. The names that gave ids before go on. Its text is the cause: troubles has the rest.
+// before. The names that gave ids before still give them. Its text is the cause: troubles has the rest.
 type newNameError struct{ err error }
 
 func (e *newNameError) Error() string { return e.err.Error() }
