@@ -11,7 +11,7 @@ import (
 func TestICU(t *testing.T) {
 	t.Parallel()
 	source, target := testserver.Shared(t, sourceServer), testserver.Shared(t, targetServer)
-	if number(t, (&site{Conn: dial(t, source.URL())}).one(t, "SELECT current_setting('server_version_num')")) < 150000 {
+	if version(t, &site{Conn: dial(t, source.URL())}) < 150000 {
 		testserver.FromPostgres(t, 15) // before that no database has it
 	}
 	a, b := pairOn(t, source, target, 1, "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'sv-SE'")

@@ -145,6 +145,12 @@ func number(t *testing.T, text string) int64 {
 	return n
 }
 
+// version is the version of a server, such as 150018.
+func version(t *testing.T, s *site) int64 {
+	t.Helper()
+	return number(t, s.one(t, "SELECT current_setting('server_version_num')"))
+}
+
 // TestIncompleteForwarded: a was told where the shard has gone from b, as remove-server tells. Its copy has no
 // more rows for that.
 func TestIncompleteForwarded(t *testing.T) {

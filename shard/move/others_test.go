@@ -148,6 +148,9 @@ func TestOthersRead(t *testing.T) {
 	for _, tt := range []struct{ of, has string }{
 		{"TABLE insta0.orders, insta0.bills, insta1.orders", "bills, orders"}, {"ALL TABLES", "all tables"}, {"TABLES IN SCHEMA insta0", "all tables of the schema"},
 	} {
+		if version(t, a) < 150000 && strings.HasPrefix(tt.of, "TABLES IN SCHEMA") {
+			continue
+		}
 		a.must(t, "CREATE PUBLICATION cdc FOR "+tt.of)
 		want := "shard 0 on a: the publication cdc has " + tt.has + " of it, and its consumers would get no rows of it any more"
 		if got := plan(nil); len(got) != 1 || got[0] != want+" / if they know of the move, and read from b too: --consumers-know cdc" {

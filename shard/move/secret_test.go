@@ -188,6 +188,9 @@ func TestPlanOfPassword(t *testing.T) {
 			t.Errorf("%s: %q", address, got)
 		}
 	}
+	if version(t, a) < 150000 {
+		return // a role cannot get that right
+	}
 	for _, s := range []*site{a, b} {
 		s.must(t, "GRANT SET ON PARAMETER pg_stat_statements.track TO poor")
 	}

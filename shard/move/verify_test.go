@@ -143,6 +143,7 @@ func TestVerifyWhileItServes(t *testing.T) {
 	copyRows(t, a, b)
 	b.must(t, "TRUNCATE insta0.numbers, insta0.keyless")
 	o := inSmall
+	o.Limit = 2 * time.Minute // a loaded machine copies more slowly than these writers write
 	o.Stream = follow(t, a, b)
 	ctx, stop := context.WithCancel(t.Context())
 	var writers sync.WaitGroup

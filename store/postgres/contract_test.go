@@ -69,7 +69,7 @@ func backend(tb testing.TB, address string, options ...string) storetest.Backend
 		Shaky:      func(tb testing.TB) store.Store { return New(connect(tb, shaky(tb, address))) },
 		Checkpoint: checkpoint(admin),
 		Advance: func(tb testing.TB, d time.Duration) {
-			do(tb, admin, fmt.Sprintf(`UPDATE ahead SET d = d + interval '%d microseconds'`, d.Microseconds()))
+			do(tb, admin, fmt.Sprintf(`UPDATE ahead SET d = d + %d * interval '1 microsecond'`, d.Microseconds()))
 		},
 	}
 }

@@ -109,6 +109,7 @@ func TestEncoding(t *testing.T) {
 
 // TestLocale lists in a database that sorts as people do.
 func TestLocale(t *testing.T) {
+	testserver.FromPostgres(t, 15) // before that no database has a locale of ICU
 	pg := testserver.Postgres(t)
 	do(t, connect(t, pg.URL()), `CREATE DATABASE people LOCALE_PROVIDER icu ICU_LOCALE 'en' TEMPLATE template0`)
 	s := New(connect(t, inDatabase(t, pg.URL(), "people")))
