@@ -3,7 +3,7 @@
     router.py map.json alice a=postgres://app@db1/app b=postgres://app@db2/app
 """
 import bisect, hashlib, json, sys, time
-import psycopg
+import psycopg  # version 3
 
 
 class Cluster:
