@@ -8,7 +8,6 @@ import (
 
 	"github.com/firn-id/firn/internal/phrase"
 	"github.com/firn-id/firn/internal/whichstore"
-	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
 )
 
@@ -23,7 +22,7 @@ func Lost(err error, url, text string) []string {
 		return append(NoFile(url, Backup(url)), beginAgain)
 	case ok && IsEmpty(path):
 		return []string{Backup(url), "only if there is no backup: rm " + phrase.ShellWord(path) + "; firn store recover" + StoreFlag(url) + " --lost (" + ifLonger + ")"}
-	case ok && lostWhileOpen(err) && inOrder(path):
+	case ok && isBack(err):
 		return []string{restart, "only if they stop again: " + text}
 	}
 	return []string{text}
@@ -32,9 +31,9 @@ func Lost(err error, url, text string) []string {
 // beginAgain is for a developer who has removed the file in order to begin again.
 const beginAgain = `only on a laptop or the like, where no id or number that was made with the store is kept: docs/guides/stores.md, "Begin again on a laptop"`
 
-// restart is for a program that has lost a file which is there again, such as one that was
-// moved away and back. To open it again compares it with its hidden file, and costs nothing.
-const restart = "the file is the one that its hidden file names: restart the programs that stopped (a running server: send SIGHUP)"
+// restart is for a program that has lost a file which is there again: it was moved away and back.
+// To open it again compares it with its hidden file, and costs nothing.
+const restart = "the same file is back: restart the programs that stopped (a running server: send SIGHUP)"
 
 // IsFile reports whether something is at a path, as far as that can be seen.
 func IsFile(path string) bool {
@@ -48,18 +47,11 @@ func IsEmpty(path string) bool {
 	return err == nil && fi.Size() == 0
 }
 
-// lostWhileOpen reports whether the error is about a file that was removed or moved away while a
-// program had it open.
-func lostWhileOpen(err error) bool {
-	var forgot *store.ForgotError
-	return errors.As(err, &forgot) && forgot.What == sqlite.Away
-}
-
-// inOrder reports whether the file of a store is there with its hidden file, and is the one that
-// the hidden file names, as far as that shows without opening it.
-func inOrder(path string) bool {
-	f, err := sqlite.Inspect(path)
-	return err == nil && f.Database != nil && f.Sidecar != nil
+// isBack reports whether err is about a file that was moved away while a program had it open, and
+// is at its path again. Another file there, such as one that firn made meanwhile, is not that one.
+func isBack(err error) bool {
+	var away *sqlite.AwayError
+	return errors.As(err, &away) && away.Back()
 }
 
 // Copied is what to do about a file that may be one of two copies. To recover is

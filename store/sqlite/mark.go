@@ -105,7 +105,7 @@ func (s *Store) sawWrites(writes int64) {
 // madeWrites returns a ForgotError if the database has made fewer writes than it had.
 func (s *Store) madeWrites(writes, atLeast int64) error {
 	if writes < atLeast {
-		return s.forget("%s", putBack(writes, atLeast))
+		return s.forget(s.at.forgot("%s", putBack(writes, atLeast)))
 	}
 	s.sawWrites(writes)
 	return nil

@@ -63,7 +63,7 @@ func (s *Store) scan(rows *sql.Rows, before time.Time, atLeast int64, bucket int
 			return nil, nil, err
 		}
 		if row.id != s.id {
-			return nil, nil, s.forget("the file holds another store now: id %s, not %s", row.id, s.id)
+			return nil, nil, s.forget(s.at.forgot("the file holds another store now: id %s, not %s", row.id, s.id))
 		}
 		if err := s.madeWrites(row.writes, atLeast); err != nil {
 			return nil, nil, err
@@ -86,7 +86,7 @@ func (s *Store) scan(rows *sql.Rows, before time.Time, atLeast int64, bucket int
 	}
 	switch {
 	case said == nil:
-		return nil, nil, s.forget("the file has lost its id %s", s.id)
+		return nil, nil, s.forget(s.at.forgot("the file has lost its id %s", s.id))
 	case bucket == allBuckets && sum != *said, bucket != allBuckets && sum[bucket] != said[bucket]:
 		return nil, nil, s.forgetFor(mixed)
 	}

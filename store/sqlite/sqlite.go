@@ -61,7 +61,7 @@ type Store struct {
 	write  chan *session // one slot; nil is a connection still to be opened
 	read   chan *session
 
-	forgot atomic.Pointer[store.ForgotError]
+	forgot atomic.Pointer[error]
 	writes atomic.Int64 // that the file was seen to have made
 	noted  noted
 
