@@ -55,7 +55,7 @@ warning, which changes no exit code.`,
 			if place.Path == "" {
 				return ui.Failed("there is no config to check").Hint("firn config check FILE")
 			}
-			return checkConfig(cmd.Context(), place, cmd.OutOrStdout(), wantsJSON(cmd))
+			return checkConfig(cmd.Context(), place, ui.Verdict{Writer: cmd.OutOrStdout()}, wantsJSON(cmd))
 		},
 	}
 }

@@ -41,7 +41,7 @@ The exit code is 3 if something is bad.`,
   firn doctor --page /run/firn/page`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p := &findings{cmd: cmd, out: cmd.OutOrStdout(), hints: hinter{cmd: cmd}, json: wantsJSON(cmd)}
+			p := &findings{cmd: cmd, out: ui.Verdict{Writer: cmd.OutOrStdout()}, hints: hinter{cmd: cmd}, json: wantsJSON(cmd)}
 			p.environment()
 			if page != "" {
 				p.page(page)

@@ -264,7 +264,7 @@ func ofLeftovers(left []move.Leftover) (found []check.Finding) {
 }
 
 func printFindings(cmd *cobra.Command, found []check.Finding, servers int) error {
-	p := &findings{cmd: cmd, out: cmd.OutOrStdout(), json: wantsJSON(cmd), hints: hinter{cmd: cmd}}
+	p := &findings{cmd: cmd, out: ui.Verdict{Writer: cmd.OutOrStdout()}, json: wantsJSON(cmd), hints: hinter{cmd: cmd}}
 	states := map[check.Level]doctor.State{check.Bad: doctor.Bad, check.Warn: doctor.Warning, check.Note: doctor.OK}
 	for _, f := range found {
 		where := "cluster"

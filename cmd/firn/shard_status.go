@@ -62,7 +62,7 @@ of it changes over. With --watch the exit code is 0. firn shard doctor looks clo
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := st.print(cmd.OutOrStdout(), wantsJSON(cmd)); err != nil {
+			if err := st.print(ui.Verdict{Writer: cmd.OutOrStdout()}, wantsJSON(cmd)); err != nil {
 				return err
 			}
 			if n := st.bads(); n > 0 {

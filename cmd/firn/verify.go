@@ -85,7 +85,7 @@ func (o *verification) run(cmd *cobra.Command, names []string) error {
 	if wantsJSON(cmd) {
 		print = o.printJSON
 	}
-	if err := print(cmd.OutOrStdout(), r, places); err != nil {
+	if err := print(ui.Verdict{Writer: cmd.OutOrStdout()}, r, places); err != nil {
 		return err
 	}
 	if text := doubt(r, time.Now()); text != "" {
@@ -118,7 +118,7 @@ func doubt(r *verify.Report, now time.Time) string {
 func (o *verification) verdict(r *verify.Report) error {
 	switch {
 	case r.Repeats > 0:
-		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s", phrase.Counted(r.Repeats, "id repeats", "ids repeat"))}
+		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s", phrase.Counted(r.Repeats, "id repeats an earlier one", "ids repeat earlier ones"))}
 	case r.Faults > 0:
 		f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(o.faults(r))}
 		if o.format == formatLines && slices.ContainsFunc(r.Faulty, likeCSV) {

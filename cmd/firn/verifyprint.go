@@ -20,7 +20,7 @@ func (o *verification) print(out io.Writer, r *verify.Report, places verify.Plac
 	fmt.Fprintf(w, "%s of %s, layout %s\n", phrase.Counted(r.IDs, "id", "ids"), phrase.Plural(len(r.Makers), "maker"), layoutName(r.Layout))
 	switch {
 	case r.Repeats > 0:
-		fmt.Fprintln(w, phrase.Counted(r.Repeats, "id repeats", "ids repeat"))
+		fmt.Fprintln(w, phrase.Counted(r.Repeats, "id repeats an earlier one", "ids repeat earlier ones"))
 	case r.IDs > 0:
 		fmt.Fprintln(w, "none repeats")
 	}

@@ -27,6 +27,18 @@ func (o *Output) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// Verdict is the output of a check. A reader that has gone, as "head" does, does not end the check: its
+// exit code is the verdict.
+type Verdict struct{ io.Writer }
+
+func (v Verdict) Write(b []byte) (int, error) {
+	n, err := v.Writer.Write(b)
+	if errors.Is(err, ErrNoReader) {
+		return len(b), nil
+	}
+	return n, err
+}
+
 // Err returns the first error of Write, also where nobody looked at it.
 func (o *Output) Err() error {
 	if err := o.err.Load(); err != nil {
