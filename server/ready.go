@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/firn-id/firn/internal/phrase"
 )
@@ -31,6 +32,38 @@ func (s *Server) Lacking() error {
 		return all.join()
 	}
 	return nil
+}
+
+// Away says since when a store does not answer although the server is ready, and until when ids continue
+// without it; "" if each store answers. It names no series and no store, so everybody may read it.
+func (s *Server) Away() string {
+	w := s.now.Load()
+	var since, until time.Time
+	add := func(one *Series) {
+		st := one.State()
+		if !st.StoreAway || st.UnreadyAlone {
+			return
+		}
+		if since.IsZero() || st.TroubleSince.Before(since) {
+			since = st.TroubleSince
+		}
+		if until.IsZero() || st.EndsAt.Before(until) && !st.EndsAt.IsZero() {
+			until = st.EndsAt
+		}
+	}
+	if w.others.rest != nil {
+		add(w.others.rest)
+	}
+	for _, name := range w.names {
+		add(w.series[name])
+	}
+	switch {
+	case since.IsZero():
+		return ""
+	case until.IsZero():
+		return "the store does not answer since " + instant(since)
+	}
+	return "the store does not answer since " + instant(since) + ", and ids continue until " + instant(until)
 }
 
 // unready returns the series that are not ready, and whether the server is nevertheless.

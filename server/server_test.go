@@ -221,6 +221,27 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// TestAway: of several stores that do not answer, the longest silence and the first end count. A document
+// that fails has no end, and the server is ready without it.
+func TestAway(t *testing.T) {
+	at := func(seconds int) time.Time { return time.Date(2026, 11, 23, 22, 5, seconds, 0, time.UTC) }
+	for want, states := range map[string][]server.State{
+		"": {{}, {StoreAway: true, UnreadyAlone: true, TroubleSince: at(1)}},
+		"the store does not answer since 2026-11-23T22:05:02Z": {{StoreAway: true, TroubleSince: at(2)}},
+		"the store does not answer since 2026-11-23T22:05:03Z, and ids continue until 2026-11-23T22:05:50Z": {
+			{StoreAway: true, TroubleSince: at(4), EndsAt: at(50)}, {}, {StoreAway: true, TroubleSince: at(3), EndsAt: at(55)}, {StoreAway: true, TroubleSince: at(5)},
+		},
+	} {
+		var series []*server.Series
+		for i, st := range states {
+			series = append(series, server.Numbers(fmt.Sprint("s", i), nil, &server.SeriesOptions{Source: &server.Source{State: func() server.State { return st }}}))
+		}
+		if got := newServer(t, nil, series...).Away(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // Before anybody has named a series, the store of all of them counts; and of many that
 // cannot issue, none is forgotten.
 func TestReadyNames(t *testing.T) {

@@ -106,9 +106,9 @@ func asksAServerThatStarts(t *testing.T, resp, web string) {
 		{"GET", "/readyz", 503, "it is not open yet: its store has not answered yet"},
 		{"GET", "/metrics", 200, "firn_"},
 		{"GET", "/console/state", 200, "sources"},
-		{"POST", "/v1/series/photo/next", 503, "still starting"},
-		{"POST", "/v1/series/orders/next", 503, "still starting"},
-		{"POST", "/v1/series/invoice/next", 503, "still starting"},
+		{"POST", "/v1/series/photo/next", 503, "the server is still starting"},
+		{"POST", "/v1/series/orders/next", 503, "the server is still starting"},
+		{"POST", "/v1/series/invoice/next", 503, "the server is still starting"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), q.method, "http://firn"+q.path, nil)
 		if err != nil {

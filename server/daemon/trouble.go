@@ -54,7 +54,10 @@ func asksForLess(err error) bool { return leftOf(err) > 0 }
 // no store, no address, no other process, and nothing that a driver says.
 func troubleOf(err error) string {
 	var opening *notOpenError
-	if errors.As(err, &opening) {
+	switch {
+	case errors.Is(err, errOpening):
+		return "the server is still starting"
+	case errors.As(err, &opening):
 		return "still starting: " + troubleOf(opening.err)
 	}
 	for _, t := range troubles {

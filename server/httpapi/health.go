@@ -20,6 +20,9 @@ func (a *api) ready(w http.ResponseWriter, r *http.Request) *problem {
 	err := a.server.Ready()
 	if err == nil {
 		text := "ready\n"
+		if away := a.server.Away(); away != "" {
+			text = "ready; " + away + "\n"
+		}
 		if err = a.server.Lacking(); err != nil && a.admin(r) == nil {
 			text = "ready, but for " + server.Details(err) + "\n"
 		} else if err != nil {
