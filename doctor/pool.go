@@ -194,17 +194,21 @@ func (c *poolCheck) workers() {
 
 // full says that no worker is free: one more process cannot start.
 func (c *poolCheck) full(held int, text string, soon time.Duration) {
-	const see = "to see up to when each may have issued ids: firn worker ls"
+	more := fmt.Sprintf("to give the pool more workers (of workers that several stores share: only its own): firn pool set %s --workers %s", phrase.ShellWord(c.name), c.wider)
 	switch {
 	case held == 0: // no process holds any
-		c.say(Warning, "workers", "wait; "+see, "%s; the first can be leased in %s", text, soon)
+		do := "wait; to see up to when each may have issued ids: firn worker ls"
+		if c.wider != "" {
+			do = "wait, or " + more + "; to see up to when each may have issued ids: firn worker ls"
+		}
+		c.say(Bad, "workers", do, "%s; no process can start, and the first worker can be leased in %s", text, soon)
 	case c.layout.Workers() == 1: // by its layout such a pool has one process at a time
 		c.say(Warning, "workers", "to see which process holds it: firn worker ls", "%s; no other process can start", text)
 	case c.wider == "":
 		c.say(Bad, "workers", "end a process that is not needed; to see them: firn worker ls; the pool can have no more workers: other pools have or had those beside them, or its layout has no more, or its workers are being changed. To see the pools: firn pool ls",
 			"%s; no other process can start", text)
 	default:
-		c.say(Bad, "workers", fmt.Sprintf("to give the pool more workers, if no pool of another store has them: firn pool set %s --workers %s; to see which processes hold them: firn worker ls", phrase.ShellWord(c.name), c.wider),
+		c.say(Bad, "workers", more+"; to see which processes hold them: firn worker ls",
 			"%s; no other process can start", text)
 	}
 }

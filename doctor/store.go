@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/cause"
 	"github.com/firn-id/firn/internal/remedy"
@@ -35,7 +36,11 @@ func (e *exam) store(ctx context.Context) *fromurl.Store {
 	}
 	s, err := open.Store(ctx, url, nil)
 	if err != nil {
-		e.fails("store", err)
+		f := failure("store", err)
+		if firn.Retryable(err) {
+			f.Do = "bring the store back, and restart no process: those that run continue for up to their outage budget, and a process that starts needs the store"
+		}
+		e.report(f)
 		return nil
 	}
 	begun := e.now()

@@ -153,5 +153,9 @@ func waitReason(s *term.State, at time.Time) string {
 	if s.Lossy {
 		return "the store can lose writes: " + s.Why()
 	}
-	return "an earlier holder of the worker may have issued ids up to " + at.UTC().Format(time.RFC3339)
+	until := at.UTC().Format(time.RFC3339)
+	if s.Base <= s.Pool.Floor { // another worker would have to wait as long
+		return "no worker of the pool has ids before " + until + ": the pool was created not long ago, or its store was recovered"
+	}
+	return "an earlier holder of the worker may have issued ids up to " + until
 }

@@ -63,13 +63,19 @@ func TestLogOfAWaitForAnotherWorker(t *testing.T) {
 	})
 }
 
-// Where a worker has no ids yet because of an earlier holder, the reason has the time until which that
-// holder may have issued ids: the log shows the reason without the time at which ids start.
+// Where a worker has no ids yet because of an earlier holder, or of the pool, the reason has the time until which it has none: the log shows the reason without the time at which ids start.
 func TestWaitReasonHasItsTime(t *testing.T) {
 	at := time.Date(2026, 11, 28, 19, 30, 0, 500, time.FixedZone("", 3600))
-	const want = "an earlier holder of the worker may have issued ids up to 2026-11-28T18:30:00Z"
-	if got := waitReason(new(term.State), at); got != want {
-		t.Errorf("%q, want %q", got, want)
+	held, recovered := new(term.State), new(term.State)
+	held.Base, held.Pool.Floor = 7, 6
+	recovered.Base, recovered.Pool.Floor = 7, 7
+	for s, want := range map[*term.State]string{
+		held:      "an earlier holder of the worker may have issued ids up to 2026-11-28T18:30:00Z",
+		recovered: "no worker of the pool has ids before 2026-11-28T18:30:00Z: the pool was created not long ago, or its store was recovered",
+	} {
+		if got := waitReason(s, at); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

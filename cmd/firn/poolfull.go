@@ -34,7 +34,7 @@ func fullPool(err error, full *lease.FullError, at poolPlace) *ui.Failure {
 	case known && room.One:
 		f.Hint("leave out %s to take any free one", remedy.Setting(at.from, "worker"))
 	case known && room.Wider != "":
-		f.Hint("to give the pool more workers, if no pool of another store has them: firn pool set %s --workers %s", name, room.Wider)
+		f.Hint("to give the pool more workers (of workers that several stores share: only its own): firn pool set %s --workers %s", name, room.Wider)
 	case known:
 		f.Hint("the pool can have no more workers: other pools have or had those beside them, or its layout has no more. To see the pools: firn pool ls")
 	}
