@@ -93,7 +93,7 @@ func ReadCSV(r io.Reader, name, column string, to Sink) error {
 		return reading(name, err)
 	}
 	i, named := indexOf(column, head)
-	if i < 0 {
+	if i < 0 || i >= len(head) {
 		return &ColumnError{name, column, slices.Clone(head)}
 	}
 	line, digits := 0, 0 // of this record; of the id before

@@ -91,7 +91,7 @@ func (o *verification) run(cmd *cobra.Command, names []string) error {
 	if text := doubt(r, time.Now()); text != "" {
 		ui.WarnHinting(cmd.ErrOrStderr(), []string{"to see which layouts an id makes sense in: firn decode ID; then: firn verify --layout LAYOUT"}, "%s", text)
 	}
-	return o.verdict(r)
+	return o.verdict(names, r)
 }
 
 // doubt says why the ids are probably of another layout; "" where nothing says so.
@@ -115,14 +115,18 @@ func doubt(r *verify.Report, now time.Time) string {
 }
 
 // verdict is the exit code.
-func (o *verification) verdict(r *verify.Report) error {
+func (o *verification) verdict(names []string, r *verify.Report) error {
 	switch {
 	case r.Repeats > 0:
 		return &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s", phrase.Counted(r.Repeats, "id repeats an earlier one", "ids repeat earlier ones"))}
 	case r.Faults > 0:
+		files := ""
+		for _, name := range names {
+			files += " " + phrase.ShellWord(name)
+		}
 		f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(o.faults(r))}
 		if o.format == formatLines && slices.ContainsFunc(r.Faulty, likeCSV) {
-			return f.Hint("if this is a CSV, name the column of the ids: firn verify --column NAME")
+			return f.Hint("if this is a CSV, name the column of the ids: firn verify --column NAME%s", files)
 		}
 		return f
 	}
