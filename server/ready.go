@@ -61,9 +61,9 @@ func (s *Server) Away() string {
 	case since.IsZero():
 		return ""
 	case until.IsZero():
-		return "the store does not answer since " + instant(since)
+		return "the store has not answered since " + instant(since)
 	}
-	return "the store does not answer since " + instant(since) + ", and ids continue until " + instant(until)
+	return "the store has not answered since " + instant(since) + ", and ids continue until " + instant(until)
 }
 
 // unready returns the series that are not ready, and whether the server is nevertheless.

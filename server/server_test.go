@@ -227,8 +227,8 @@ func TestAway(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Date(2026, 11, 23, 22, 5, seconds, 0, time.UTC) }
 	for want, states := range map[string][]server.State{
 		"": {{}, {StoreAway: true, UnreadyAlone: true, TroubleSince: at(1)}},
-		"the store does not answer since 2026-11-23T22:05:02Z": {{StoreAway: true, TroubleSince: at(2)}},
-		"the store does not answer since 2026-11-23T22:05:03Z, and ids continue until 2026-11-23T22:05:50Z": {
+		"the store has not answered since 2026-11-23T22:05:02Z": {{StoreAway: true, TroubleSince: at(2)}},
+		"the store has not answered since 2026-11-23T22:05:03Z, and ids continue until 2026-11-23T22:05:50Z": {
 			{StoreAway: true, TroubleSince: at(4), EndsAt: at(50)}, {}, {StoreAway: true, TroubleSince: at(3), EndsAt: at(55)}, {StoreAway: true, TroubleSince: at(5)},
 		},
 	} {

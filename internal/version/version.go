@@ -77,6 +77,9 @@ func (b Build) String() string {
 // modulePath is that of firn in a program's build information.
 const modulePath = "github.com/firn-id/firn"
 
+// replaced is the commit in the version that Go gives a module of a directory, by "go mod edit -replace".
+const replaced = "000000000000"
+
 // Of returns the version of firn in a program, with the first digits of the commit if Go's version of the module
 // has them: 0.1.0+f679cd880123. info may be nil.
 func Of(info *debug.BuildInfo) string {
@@ -84,7 +87,7 @@ func Of(info *debug.BuildInfo) string {
 		return Number
 	}
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
-		if found := pseudo.FindStringSubmatch(m.Version); m.Path == modulePath && found != nil {
+		if found := pseudo.FindStringSubmatch(m.Version); m.Path == modulePath && found != nil && found[2] != replaced {
 			return Number + "+" + found[2]
 		}
 	}

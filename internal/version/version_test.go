@@ -49,7 +49,7 @@ func TestBuild(t *testing.T) {
 func TestOf(t *testing.T) {
 	ours := func(v string) debug.Module { return debug.Module{Path: "github.com/firn-id/firn", Version: v} }
 	own := debug.Module{Path: "example.com/photos", Version: "v7.1.0"}
-	tagged, untagged := ours("v0.1.0"), ours("v0.1.1-0.20261128135000-f679cd880123")
+	tagged, untagged, replaced := ours("v0.1.0"), ours("v0.1.1-0.20261128135000-f679cd880123"), ours("v0.0.0-00010101000000-000000000000")
 	for _, tt := range []struct {
 		name string
 		info *debug.BuildInfo
@@ -60,6 +60,7 @@ func TestOf(t *testing.T) {
 		{"a checkout with changes", &debug.BuildInfo{Main: ours("v0.0.0-20261128135000-f679cd880123+dirty")}, Number + "+f679cd880123"},
 		{"a program with the tagged module", &debug.BuildInfo{Main: own, Deps: []*debug.Module{{Path: "example.com/other", Version: "v0.0.0-20260101000000-aaaaaaaaaaaa"}, &tagged}}, Number},
 		{"a program with a commit of it", &debug.BuildInfo{Main: own, Deps: []*debug.Module{&untagged}}, Number + "+f679cd880123"},
+		{"a program that replaces it by a checkout", &debug.BuildInfo{Main: own, Deps: []*debug.Module{&replaced}}, Number},
 	} {
 		if got := Of(tt.info); got != tt.want {
 			t.Errorf("%s: %s, not %s", tt.name, got, tt.want)
