@@ -3,9 +3,11 @@
 package clients_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +67,46 @@ func TestArm64(t *testing.T) {
 	t.Logf("by worker: %v", fleet.Workers)
 	if len(fleet.Workers) < 2 {
 		t.Error("no process changed to the page of another worker")
+	}
+}
+
+// TestArm64Sees: programs of arm64 whose firn.h stores the number instead of swapping it repeat ids. So qemu runs programs at
+// once, as processors do.
+func TestArm64Sees(t *testing.T) {
+	testserver.OnlyLong(t)
+	machine := arm64(t)[0]
+	from, dir := clienttest.Root(t)+"/clients/c", t.TempDir()
+	b, err := os.ReadFile(from + "/firn.h")
+	changed := strings.Replace(string(b), "		if (FIRN_SWAP_(firn_number_(p), &word, *last))\n", "		FIRN_STORE_(firn_number_(p), *last);\n", 1)
+	if changed == string(b) || err != nil {
+		t.Fatal("the swap is not in firn.h: ", err)
+	}
+	if err := os.WriteFile(dir+"/firn.h", []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := clienttest.Compile(t, machine.CC, from+"/testdata/take.c", dir, "-O2", "-Wno-misleading-indentation")
+	a := clienttest.Serve(t)
+	var wg sync.WaitGroup
+	outs := make([][]byte, 3)
+	for i := range outs {
+		wg.Go(func() {
+			out, err := machine.Run(program, "next", a.Path, "60000").Output()
+			if err != nil {
+				t.Error(err)
+			}
+			outs[i] = out
+		})
+	}
+	wg.Wait()
+	seen, repeats := map[string]bool{}, 0
+	for line := range strings.Lines(string(bytes.Join(outs, nil))) {
+		if id := strings.TrimSpace(line); id != "" && seen[id] {
+			repeats++
+		}
+		seen[strings.TrimSpace(line)] = true
+	}
+	if t.Logf("%d repeats", repeats); repeats == 0 {
+		t.Error("no id repeats")
 	}
 }
 
