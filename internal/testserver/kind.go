@@ -17,7 +17,7 @@ type kind struct {
 	accounts []string // to run under instead of root; the first that exists
 	binaries []string // as find reads them; all are needed
 	stop     syscall.Signal
-	long     bool // long tests only: installed when they run, or one asks
+	long     bool // only long tests use it: Install leaves it out where they do not run
 }
 
 // The programs, by name on the PATH or as a pattern of absolute paths.
