@@ -74,6 +74,7 @@ func TestPHP(t *testing.T) {
 	if out := clienttest.Output(t, ".", p.program, p.args("-r", "echo phpversion('firn');")...); out != version.Number {
 		t.Errorf("the extension says version %s, and firn is %s: change PHP_FIRN_VERSION", out, version.Number)
 	}
+	t.Run("threads", p.threads)
 	t.Run("take", p.take)
 	t.Run("refused", p.refused)
 	t.Run("rules", p.rules)
@@ -83,6 +84,13 @@ func TestPHP(t *testing.T) {
 	t.Run("lanes", p.lanes)
 	t.Run("fpm", p.fpm)
 	t.Run("short", p.short)
+}
+
+// The extension compiles for a PHP with threads. Debian has none, so no test runs it.
+func (p php) threads(t *testing.T) {
+	cc, includes := clienttest.Program(t, "gcc", "gcc"), strings.Fields(clienttest.Output(t, ".", p.config, "--includes"))
+	flags := []string{"-std=gnu11", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-DCOMPILE_DL_FIRN", "-DZTS", "-I", "../c", "-o", filepath.Join(t.TempDir(), "firn.so"), "src/firn.c"}
+	clienttest.Output(t, ".", cc, append(includes, flags...)...)
 }
 
 // Calls, forks and objects that come and go take ids of one page.

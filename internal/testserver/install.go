@@ -18,9 +18,15 @@ func Install() error {
 	if dir, err := cacheDir(); err == nil {
 		os.Remove(filepath.Join(dir, failedNote)) // whoever asks wants it tried
 	}
-	err := install(kinds)
-	var missing []string
+	var some []*kind
 	for _, k := range kinds {
+		if Long() || !k.long {
+			some = append(some, k)
+		}
+	}
+	err := install(some)
+	var missing []string
+	for _, k := range some {
 		missing = append(missing, k.missing()...)
 	}
 	if len(missing) == 0 {

@@ -17,6 +17,7 @@ type kind struct {
 	accounts []string // to run under instead of root; the first that exists
 	binaries []string // as find reads them; all are needed
 	stop     syscall.Signal
+	long     bool // only long tests use it: Install leaves it out where they do not run
 }
 
 // The programs, by name on the PATH or as a pattern of absolute paths.
@@ -67,7 +68,7 @@ var (
 
 	kinds = []*kind{
 		postgresKind, patchelfKind, mariadbKind, redisKind, etcdKind, zookeeperKind, pgbouncerKind,
-		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind, spinKind, chromiumKind, faketimeKind,
+		pythonKind, nodeKind, jdkKind, toolKind, promtoolKind, curlKind, spinKind, chromiumKind, faketimeKind, arm64Kind, mavenKind,
 	}
 )
 

@@ -111,17 +111,15 @@ func (r *release) fromDebian(dir string) (*postgres, error) {
 				return err
 			}
 		}
-		if err := r.download(work); err != nil {
-			return err
-		}
-		packages, err := filepath.Glob(filepath.Join(work, "apt/archives/*.deb"))
+		apt, err := newApt(work, r.suite, "")
 		if err != nil {
 			return err
 		}
-		for _, p := range packages {
-			if err := tool(nil, work, "dpkg-deb", "-x", p, work); err != nil {
-				return err
-			}
+		if err := apt.install("postgresql-"+r.major, "postgresql-client-"+r.major); err != nil {
+			return err
+		}
+		if err := apt.unpack(); err != nil {
+			return err
 		}
 		libs := filepath.Join(home, "usr/lib/x86_64-linux-gnu")
 		programs, err := filepath.Glob(filepath.Join(work, "usr/lib/postgresql", r.major, "bin/*"))
@@ -135,53 +133,7 @@ func (r *release) fromDebian(dir string) (*postgres, error) {
 				return err
 			}
 		}
-		return os.RemoveAll(filepath.Join(work, "apt"))
+		return nil
 	})
 	return &postgres{major: r.major, bin: bin, client: bin}, err
-}
-
-// download fetches the packages of a release and all that they need, by an apt of its own: it
-// changes nothing of this machine's, and believes the keys that this machine believes.
-func (r *release) download(work string) error {
-	apt := filepath.Join(work, "apt")
-	for _, dir := range []string{"state/lists/partial", "archives/partial", "parts"} {
-		if err := os.MkdirAll(filepath.Join(apt, dir), 0o755); err != nil {
-			return err
-		}
-	}
-	files := map[string]string{
-		"status":       "",
-		"sources.list": "deb " + mirror() + " " + r.suite + " main\n",
-		"conf": fmt.Sprintf(`Dir::State "%[1]s/state"; Dir::State::status "%[1]s/status"; Dir::Cache "%[1]s"; Dir::Cache::archives "%[1]s/archives";
-Dir::Etc::sourcelist "%[1]s/sources.list"; Dir::Etc::sourceparts "%[1]s/parts"; Dir::Etc::preferencesparts "%[1]s/parts";
-APT::Install-Recommends "false"; APT::Sandbox::User "root"; Acquire::Languages "none"; Acquire::Retries "3";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-`, apt),
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(apt, name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	env := []string{"APT_CONFIG=" + filepath.Join(apt, "conf"), "DEBIAN_FRONTEND=noninteractive"}
-	if err := tool(env, work, "apt-get", "-q", "update"); err != nil {
-		return err
-	}
-	return tool(env, work, "apt-get", "-q", "-y", "--download-only", "install", "postgresql-"+r.major, "postgresql-client-"+r.major)
-}
-
-// mirror is where this machine has its packages from.
-func mirror() string {
-	sources, _ := filepath.Glob("/etc/apt/sources.list.d/*.sources")
-	for _, path := range append(sources, "/etc/apt/sources.list") {
-		b, _ := os.ReadFile(path)
-		for line := range strings.Lines(string(b)) {
-			for _, word := range strings.Fields(line) {
-				if strings.HasPrefix(word, "http") && strings.HasSuffix(strings.TrimSuffix(word, "/"), "/debian") {
-					return word
-				}
-			}
-		}
-	}
-	return "http://deb.debian.org/debian"
 }

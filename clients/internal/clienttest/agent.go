@@ -35,6 +35,7 @@ type Agent struct {
 	store string // on a disk: agents wait longer for a store that a restart of the host forgets
 	brief bool
 	slow  bool
+	run   func() *exec.Cmd // the program
 	cmd   *exec.Cmd
 	stop  io.Closer
 }
@@ -53,11 +54,15 @@ const slowLayout = "time:32@1s,worker:10,seq:10;epoch=2025-01-01T00:00:00Z"
 // Lanes makes an agent with several lanes.
 func Lanes(n int) Option { return func(a *Agent) { a.Lanes = n } }
 
+// As makes an agent that runs as another program than the test, such as one of [Machine.Go].
+func As(run func() *exec.Cmd) Option { return func(a *Agent) { a.run = run } }
+
 // Serve starts an agent with a page in a new directory, and waits until clients can use the page. The agent runs until the
 // test ends. The test's package needs [Main].
 func Serve(t *testing.T, options ...Option) *Agent {
 	t.Helper()
 	a := &Agent{t: t, Path: filepath.Join(Dir(t), "page"), store: filepath.Join(t.TempDir(), "ids.db")}
+	a.run = func() *exec.Cmd { return exec.Command(os.Args[0]) }
 	for _, o := range options {
 		o(a)
 	}
@@ -69,7 +74,7 @@ func Serve(t *testing.T, options ...Option) *Agent {
 // Start starts another agent at the path, after Stop or Kill, and waits until its page can be used.
 func (a *Agent) Start() {
 	a.t.Helper()
-	a.cmd = exec.Command(os.Args[0])
+	a.cmd = a.run()
 	a.cmd.Env = append(os.Environ(), variable+"=agent "+a.Path, variable+"_STORE="+a.store, fmt.Sprintf("%s_LANES=%d", variable, max(a.Lanes, 1)))
 	if a.brief {
 		a.cmd.Env = append(a.cmd.Env, variable+"_OUTAGE="+Outage.String())
@@ -208,6 +213,21 @@ func until(path string) int {
 		return 1
 	}
 	return 0
+}
+
+// once takes an id with a short wait, and prints it.
+func once(path string) int {
+	p, err := page.Open(path, &page.OpenOptions{Wait: 10 * time.Millisecond})
+	if err == nil {
+		defer p.Close()
+		var id firn.ID
+		if id, err = p.Next(context.Background()); err == nil {
+			fmt.Println(int64(id))
+			return 0
+		}
+	}
+	fmt.Fprintln(os.Stderr, "client:", err)
+	return 1
 }
 
 // goRuns returns a process in Go with the arguments of [Language.Runs]. The test's package needs [Main].

@@ -26,6 +26,8 @@ func Main(m *testing.M) {
 		os.Exit(agent(path))
 	case "until":
 		os.Exit(until(path))
+	case "once":
+		os.Exit(once(path))
 	case "runs":
 		os.Exit(runs(os.Args[1:]))
 	}

@@ -150,7 +150,7 @@ func (m *member) read(out io.Reader, total *atomic.Int64) error {
 // Begun waits until all processes have ids.
 func (f *Fleet) Begun() {
 	f.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		i := slices.IndexFunc(f.now, func(m *member) bool { return !m.begun.Load() })
 		if i < 0 {
 			return

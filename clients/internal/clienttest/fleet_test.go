@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+func TestMain(m *testing.M) { Main(m) }
+
 // Runs that have ids in common are found, in whichever order they come.
 func TestRepeats(t *testing.T) {
 	for _, c := range []struct {
