@@ -16,18 +16,15 @@ var fenced = regexp.MustCompile("(?ms)^```[a-z]*\n(.*?)^```")
 
 // notTyped are the pages with commands that TestPages does not type, each with the reason.
 var notTyped = map[string]string{
-	"docs/reference/hosted-postgresql.md": "a role of PostgreSQL 16 or newer that is no superuser: TestHostedUpgrade moves shards so",
-	"docs/reference/shards-recovery.md":   "a server that is lost: the tests of shard_lost_test.go and shard_gone_test.go",
-	"docs/reference/shards-moves.md":      "four servers with rows: the tests of shard_rebalance_test.go",
-	"docs/reference/firn-yaml.md":         "TestConfigurationPageIsTyped types its commands, and compares what each series gives",
-	"docs/reference/commands.md":          "it is written from the help of each command, whose examples are in the scripts of testdata",
-	"CONTRIBUTING.md":                     "make runs all tests, this one too",
-	"docs/model/README.md":                "searches of a model: minutes to hours, of make model",
-	"docs/proof/figures.md":               "benchmarks: minutes each",
-	"docs/proof/moves.md":                 "minutes to hours, of make moves",
-	"docs/proof/performance.md":           "benchmarks: minutes each",
-	"docs/proof/repeat.md":                "minutes to hours, of make sim, mutants, model and torture",
-	"docs/proof/torture.md":               "minutes, of make torture",
+	"docs/reference/firn-yaml.md": "TestConfigurationPageIsTyped types its commands, and compares what each series gives",
+	"docs/reference/commands.md":  "it is written from the help of each command, whose examples are in the scripts of testdata",
+	"CONTRIBUTING.md":             "make runs all tests, this one too",
+	"docs/model/README.md":        "searches of a model: minutes to hours, of make model",
+	"docs/proof/figures.md":       "benchmarks: minutes each",
+	"docs/proof/moves.md":         "minutes to hours, of make moves",
+	"docs/proof/performance.md":   "benchmarks: minutes each",
+	"docs/proof/repeat.md":        "minutes to hours, of make sim, mutants, model and torture",
+	"docs/proof/torture.md":       "minutes, of make torture",
 }
 
 var (

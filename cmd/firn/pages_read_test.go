@@ -56,6 +56,7 @@ var variants = map[string]string{
 
 var (
 	directive   = regexp.MustCompile(`^<!-- (run|file|varies|exits|answers|stays|not run|run by|sh|server|today):(.*)$`)
+	changes     = regexp.MustCompile(`^((stop|start) \w+://\S+|(copy|promote) postgres://\S+ postgres://\S+( \w+=\w+)*)$`)
 	typed       = regexp.MustCompile(`^\s*(\$ |firn )`)
 	typedFirn   = regexp.MustCompile(`^\s*(\$ +)?firn `)
 	todayFormat = regexp.MustCompile(`^\d{8}( \S+)?$`)
@@ -117,8 +118,8 @@ func (p *page) comment(i int, said map[string]string) int {
 		p.steps = append(p.steps, step{does: doHidden, line: i + 1, text: strings.TrimSpace(m[2] + "\n" + rest)})
 	case m[1] == "server":
 		word, at, _ := strings.Cut(strings.TrimSpace(m[2]), " ")
-		if word != "stop" && word != "start" || !pageURL.MatchString(at) {
-			p.fault(i, "server is stop or start, and a URL of the server")
+		if !changes.MatchString(word + " " + at) {
+			p.fault(i, "server is stop or start, and a URL of the server; or copy or promote, its URL and one of the new server")
 		}
 		p.steps = append(p.steps, step{does: doServer, line: i + 1, text: word, at: at})
 	case m[1] == "today":

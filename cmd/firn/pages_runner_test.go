@@ -35,6 +35,7 @@ func TestPageFaults(t *testing.T) {
 		good + "<!-- run by: TestX -->\n\ntext\n":                          "6: no block follows what is said: run by",
 		good + "<!-- answers: y -->\n'''sql\nSELECT 1\n'''":                "5: answers is not for this block",
 		good + "<!-- server: pause db -->\n":                               "4: server is stop or start",
+		good + "<!-- server: copy postgres://a@db/a -->\n":                 "4: server is stop or start",
 		good + "<!-- today: yesterday -->\n":                               "4: today is a date",
 		"'''console\nfirn next\n'''":                                       "2: a console block begins with a command",
 	} {

@@ -96,6 +96,7 @@ type addresses struct {
 	url     map[string]string
 	servers map[string]*testserver.Server // by the URLs of the page
 	env     []string
+	copies  []*url.URL // of servers that the page makes of others
 }
 
 type replacement struct {
@@ -136,6 +137,7 @@ func (s *pageServers) prepare(t *testing.T, p *page, home string) *addresses {
 	for _, st := range p.steps {
 		text += st.text + "\n" + st.at + "\n"
 	}
+	made := p.copies()
 	hosts := map[string]*testserver.Server{}
 	host := func(scheme, name string) *testserver.Server {
 		if hosts[scheme+"://"+name] == nil {
@@ -149,11 +151,13 @@ func (s *pageServers) prepare(t *testing.T, p *page, home string) *addresses {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		if made[u.Host] {
+			a.copies = append(a.copies, u)
+			continue
+		}
 		server := host(u.Scheme, u.Host)
 		makePageDatabase(t, server, u, databases)
-		real := *u
-		real.Host = server.Addr()
-		a.url[name], a.servers[name] = real.String(), server
+		a.leads(u, server)
 	}
 	for _, m := range clientHost.FindAllStringSubmatch(text, -1) {
 		host(clients[m[1]].scheme, m[3])
@@ -168,6 +172,13 @@ func (s *pageServers) prepare(t *testing.T, p *page, home string) *addresses {
 	a.listening(t, text)
 	a.directories(t, text, home)
 	return a
+}
+
+// leads has a URL of the page lead to a server.
+func (a *addresses) leads(u *url.URL, server *testserver.Server) {
+	real := *u
+	real.Host = server.Addr()
+	a.url[u.String()], a.servers[u.String()] = real.String(), server
 }
 
 func longestFirst(a, b string) int { return len(b) - len(a) }

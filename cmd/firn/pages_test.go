@@ -31,26 +31,45 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	servers := &pageServers{t: t, free: map[string][]*testserver.Server{}, update: *updatePages}
 	for _, name := range typedPages(t) {
+		if name == hostedPage {
+			continue // TestHostedPage
+		}
 		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join("../..", name)
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := readPage(string(b))
-			if p.faults == nil {
-				servers.run(t, p)
-			}
-			for _, f := range p.faults {
-				t.Errorf("%s:%s", path, f)
-			}
-			if text := strings.Join(p.lines, "\n"); servers.update && text != string(b) {
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			servers.typePage(t, name)
 		})
+	}
+}
+
+// hostedPage is about roles that PostgreSQL has from 16 on.
+const hostedPage = "docs/reference/hosted-postgresql.md"
+
+// TestHostedPage does what TestPages does, with hostedPage.
+func TestHostedPage(t *testing.T) {
+	testserver.FromPostgres(t, 16)
+	t.Parallel()
+	servers := &pageServers{t: t, free: map[string][]*testserver.Server{}, update: *updatePages}
+	servers.typePage(t, hostedPage)
+}
+
+// typePage types the commands of a page.
+func (s *pageServers) typePage(t *testing.T, name string) {
+	path := filepath.Join("../..", name)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := readPage(string(b))
+	if p.faults == nil {
+		s.run(t, p)
+	}
+	for _, f := range p.faults {
+		t.Errorf("%s:%s", path, f)
+	}
+	if text := strings.Join(p.lines, "\n"); s.update && text != string(b) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -104,13 +123,9 @@ func (s *pageServers) typeAll(t *testing.T, p *page, a *addresses, home string) 
 				t.Fatal(err)
 			}
 		case doServer:
-			switch server := a.servers[st.at]; {
-			case server == nil:
-				fault(st, "no command or SQL of the page uses %s", st.at)
-			case st.text == "stop":
-				server.Kill(s.t)
-			default:
-				server.Start(s.t)
+			if err := a.change(s.t, t, st); err != nil {
+				fault(st, "%v", err)
+				return faults, p.lines
 			}
 		case doSQL:
 			if err := runOn(t, a.url[st.at], st.text); err != nil {

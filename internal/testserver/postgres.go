@@ -156,17 +156,32 @@ type Standby struct {
 // PostgresStandby starts a standby of primary, which replicates asynchronously.
 func PostgresStandby(tb testing.TB, primary *Server, settings ...string) *Standby {
 	tb.Helper()
-	p := primary.plan.programs
 	link := NewProxy(tb, primary.Addr())
+	return &Standby{Server: startBackup(tb, primary, link.Addr(), []string{"-R"}, settings), Link: link}
+}
+
+// PostgresCopy starts the files of a base backup of a server as they are: the copy has the system identifier and the
+// timeline of the original.
+func PostgresCopy(tb testing.TB, of *Server, settings ...string) *Server {
+	tb.Helper()
+	return startBackup(tb, of, of.Addr(), nil, settings)
+}
+
+// startBackup starts what pg_basebackup makes of a server, which it reaches at an address.
+func startBackup(tb testing.TB, of *Server, addr string, options, settings []string) *Server {
+	tb.Helper()
+	p := of.plan.programs
 	prepare := func(s *Server) error {
-		host, port, err := net.SplitHostPort(link.Addr())
+		host, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			return err
 		}
-		return s.run(p.argv("pg_basebackup", "-D", filepath.Join(s.home, "data"), "-R", "-X", "stream",
-			"-c", "fast", "--no-sync", "-d", fmt.Sprintf("host=%s port=%s user=t sslmode=disable", host, port))...)
+		return s.run(p.argv("pg_basebackup", append([]string{
+			"-D", filepath.Join(s.home, "data"), "-X", "stream",
+			"-c", "fast", "--no-sync", "-d", fmt.Sprintf("host=%s port=%s user=t sslmode=disable", host, port),
+		}, options...)...)...)
 	}
-	s := launch(tb, postgresKind, plan{
+	return launch(tb, postgresKind, plan{
 		ports:    1,
 		prepare:  prepare,
 		command:  func(s *Server) []string { return p.command(s, settings) },
@@ -174,7 +189,6 @@ func PostgresStandby(tb testing.TB, primary *Server, settings ...string) *Standb
 		ready:    postgresReady,
 		programs: p,
 	})
-	return &Standby{Server: s, Link: link}
 }
 
 // Promote makes the standby a primary, with what it has received, and waits until

@@ -128,6 +128,7 @@ func (l *planner) look(ctx context.Context, shards []int64) error {
 			return err
 		}
 	}
+	l.passwords()
 	if err := l.readers(ctx); err != nil {
 		return err
 	}
@@ -185,6 +186,22 @@ func (l *planner) secrets(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// passwords says which server's subscription would be refused, because PostgreSQL wants a password of it: from 16 on,
+// where a role that is no superuser may subscribe.
+func (l *planner) passwords() {
+	for _, s := range [][2]*standing{{&l.source, &l.target}, {&l.target, &l.source}} {
+		e, other := s[0], s[1]
+		if e.superuser || e.Version < 160000 || hasPassword(reached(l.options, other.server, other.conn.Config())) {
+			continue
+		}
+		l.Obstacles = append(l.Obstacles, Obstacle{
+			Server: e.server, Shard: -1, Object: "address of " + other.server,
+			Reason: fmt.Sprintf("a subscription of role %q needs a password in the address of %s", e.user, other.server),
+			Fix:    fmt.Sprintf("give that address a password, with PGPASSWORD or ~/.pgpass too; or --address %s=postgres://USER:PASSWORD@HOST/DATABASE", other.server),
+		})
+	}
 }
 
 // shard adds one shard to the plan.

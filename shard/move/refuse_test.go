@@ -249,6 +249,7 @@ func TestRefusesServers(t *testing.T) {
 			"server b: role \"" + role + "\" may not create subscriptions",
 			"server b: role \"" + role + "\" may not replicate",
 			"server b: role \"" + role + "\" does not see how old other sessions' transactions are",
+			"server b: a subscription of role \"" + role + "\" needs a password in the address of a",
 		}
 	}
 	if got := speaks(t, a.Server, topology.Server{Name: "b", Config: config}); strings.Join(got, "\n") != strings.Join(want, "\n") {
