@@ -108,7 +108,7 @@ func (e *exam) fails(check string, err error) {
 }
 
 func failure(check string, err error) Finding {
-	return Finding{State: Bad, Check: check, Text: phrase.WithoutPackage(err.Error()), Err: err}
+	return Finding{State: Bad, Check: check, Text: phrase.Reason(err), Err: err}
 }
 
 // config makes all checks.

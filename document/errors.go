@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn/internal/dated"
+	"github.com/firn-id/firn/internal/template"
 )
 
 // An ExistsError says that a series cannot be created because it is there.
@@ -62,6 +63,47 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
+	if e.Template != "" {
+		return e.Reason() + "; Open and Raise begin it"
+	}
+	if e.Names == nil {
+		return e.Reason()
+	}
+	create, last, flag := "firn series create "+shellWord(e.Series)+" --pattern PATTERN", "the last one given out", ""
+	if template.Is(e.Series) {
+		last = "the one with the highest count that any name gave out"
+	}
+	if e.MayBeLost {
+		flag = " --new"
+	}
+	return fmt.Sprintf("%s%sif it existed, or the store was restored or lost: %s --after TEXT --store URL, with PATTERN that of its programs (and --zone ZONE, if it has a date) and TEXT %s; only if it never existed: %s%s --store URL",
+		e.Reason(), otherStore(e.Nearest, len(e.Names)), create, last, create, flag)
+}
+
+// otherStore leads to what to do about a series that is missing: the likelier causes come first.
+func otherStore(nearest string, names int) string {
+	switch {
+	case nearest != "":
+		return " Otherwise, "
+	case names == 0:
+		return ": if your other programs use another store, open that one; "
+	}
+	return ": "
+}
+
+// shellWord quotes the name of a template for a shell.
+func shellWord(name string) string {
+	if template.Is(name) {
+		return quoted(name)
+	}
+	return name
+}
+
+// quoted quotes a text for a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// Reason is Error without what to do next.
+func (e *MissingError) Reason() string {
 	text := fmt.Sprintf("document: the store has no series %q", e.Series)
 	if e.Template != "" {
 		return text + fmt.Sprintf(", which would be a name of the template %s", e.Template)
@@ -113,6 +155,22 @@ type DefinitionError struct {
 }
 
 func (e *DefinitionError) Error() string {
+	text := e.Reason() + ": leave Pattern and Zone out of the options to use the store's"
+	if only, wider := e.OnlyWidth(); !only || wider {
+		return text + ", or give other texts a series of another name"
+	}
+	set := ""
+	if e.HavePattern != e.WantPattern {
+		set += " --pattern " + quoted(e.WantPattern)
+	}
+	if e.HaveZone != e.WantZone {
+		set += " --zone " + e.WantZone
+	}
+	return text + "; or, to change the series for all programs: firn series set " + shellWord(e.Series) + set + " --store URL"
+}
+
+// Reason is Error without what to do next.
+func (e *DefinitionError) Reason() string {
 	var differ []string
 	if e.HavePattern != e.WantPattern {
 		differ = append(differ, fmt.Sprintf("pattern %s, not %s", e.HavePattern, e.WantPattern))

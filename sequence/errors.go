@@ -45,6 +45,24 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
+	lead, flag := ": ", ""
+	switch {
+	case e.Names == nil:
+		return e.Reason()
+	case e.Nearest != "":
+		lead = " Otherwise, "
+	case len(e.Names) == 0:
+		lead = ": if your other programs use another store, open that one; "
+	}
+	if e.MayBeLost {
+		flag = " --new"
+	}
+	create := "firn series create " + e.Name + " --kind sequence"
+	return fmt.Sprintf("%s%sif it existed, or the store was restored or lost: %s --first N --store URL, with N above every number in use; only if it never existed: %s%s --store URL", e.Reason(), lead, create, create, flag)
+}
+
+// Reason is Error without what to do next.
+func (e *MissingError) Reason() string {
 	text := fmt.Sprintf("sequence: the store has no series %q", e.Name)
 	if e.Nearest != "" {
 		return text + fmt.Sprintf("; did you mean %q?", e.Nearest)

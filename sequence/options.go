@@ -188,6 +188,11 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
+	return e.Reason() + ": leave that out of the options to use the store's, or give other numbers a series of another name"
+}
+
+// Reason is Error without what to do next.
+func (e *MismatchError) Reason() string {
 	return fmt.Sprintf("sequence: series %q has %s %s, not %s", e.Name, e.Option, e.Have, e.Want)
 }
 

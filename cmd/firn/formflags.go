@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/firn-id/firn/config"
@@ -31,4 +33,26 @@ func completeForms(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 		all = append(all, cobra.CompletionWithDesc(k.Name, k.About))
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+// seriesHint says how a command is told of which series the ids are: by --series, or by the argument of
+// firn next, with the form as it was given. The prefix of an opaque id often is the name of its series.
+func seriesHint(cmd *cobra.Command) string {
+	if cmd == nil || flagOf(cmd, "series") != nil {
+		return "--series NAME"
+	}
+	flags := ""
+	for _, flag := range []string{"as", "keys"} {
+		if f := flagOf(cmd, flag); f != nil && saidBy(f) {
+			flags += " --" + flag + " " + phrase.ShellWord(f.Value.String())
+		}
+	}
+	name, prefixed := "", false
+	if as := flagOf(cmd, "as"); as != nil {
+		name, prefixed = strings.CutPrefix(as.Value.String(), "opaque:")
+	}
+	if !prefixed || !config.IsSeriesName(name) {
+		return "with the name of the series: " + cmd.CommandPath() + " NAME" + flags
+	}
+	return "if they are ids of the series " + name + ": " + cmd.CommandPath() + " " + phrase.ShellWord(name) + flags
 }

@@ -46,7 +46,7 @@ terminated), or 0 for the pipe. Every printed id is used up, read or not.`,
   firn next orders --store sqlite:/var/lib/app/ids.db --json
   firn next orders --kind sequence
   firn next invoice --pattern 'INV-{yyyyMMdd}-{6}' --zone Asia/Ho_Chi_Minh
-  firn next photo --as opaque:photo --keys firn.keys`,
+  firn next photo --kind flake --as opaque:photo --keys firn.keys`,
 		Args:              arguments(0, 1),
 		ValidArgsFunction: completeSeries(config.Kinds...),
 		RunE: func(cmd *cobra.Command, args []string) error {

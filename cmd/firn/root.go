@@ -169,6 +169,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			return ui.Bad("unknown flag -%s", name).Hint("%s --help", cmd.CommandPath())
 		}
 		f := ui.Bad("unknown flag --%s", name)
+		if name == "series" && strings.Contains(cmd.Use, " [SERIES]") {
+			return f.Hint("the series is an argument: %s NAME", cmd.CommandPath())
+		}
 		if best := nearest.Name(name, names); best != "" && (isPlural(name, best) || !isFlag(cmd.Root(), name)) {
 			f = f.Hint("is it --%s?", best)
 		}

@@ -108,7 +108,7 @@ func (d *drawing) change(cmd *cobra.Command, st store.Store, change func() (sequ
 	case errors.As(err, new(*sequence.OptionError)):
 		return whereIs(cmd.Context(), st, d.Name, ui.Bad("%w", err))
 	case errors.As(err, new(*sequence.MissingError)):
-		return d.explain(ui.Bad("%w", err)).(*ui.Failure).Hint("to list all: firn series ls")
+		return d.explain(ui.Bad("%w", ui.Rename(phrase.Reason(err), err))).(*ui.Failure).Hint("to list all: firn series ls")
 	case err != nil:
 		return err
 	}

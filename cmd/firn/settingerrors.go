@@ -110,7 +110,7 @@ func missingSetting(cmd *cobra.Command, err error) *ui.Failure {
 	case errors.As(err, &name):
 		return f.Hint("firn next NAME")
 	case errors.As(err, &series):
-		return f.Hint("--series NAME")
+		return f.Hint("%s", seriesHint(cmd))
 	case errors.As(err, &pattern):
 		path := "firn next"
 		if cmd != nil {

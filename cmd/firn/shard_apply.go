@@ -232,7 +232,7 @@ func askAfterCanary(ctx context.Context, p *ui.Person, canary int64, others int)
 	question := fmt.Sprintf("Shard %d has all. Continue with %s?", canary, phrase.Plural(others, "other shard"))
 	err := p.Ask(ctx, question)
 	if err != nil && ctx.Err() == nil {
-		return ui.Failed("only shard %d was changed", canary).Hint("run it again to continue")
+		return ui.Failed("only shard %d was changed", canary).Hint("to continue, run it again and type yes")
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func leaveMoves(ctx context.Context, cmd *cobra.Command, servers []topology.Serv
 		}
 		left = true
 		ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished, so no file is applied there now; run this again after the move. If no command is at work on it, %s",
-			phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
+			phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextOf(ctx, servers, f)))
 		for _, n := range f.Shards {
 			plan.Left = append(plan.Left, migrate.Left{Shard: n, Why: fmt.Sprintf("its move from %s to %s is not finished", f.Source, f.Target)})
 		}

@@ -118,7 +118,7 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		ui.PrintInterrupted(cmd.ErrOrStderr(), fmt.Sprintf("%s complete, and %d left; the same command continues with these", shardsAre(a.full+complete), missing))
 		return ctx.Err()
 	}
-	f := ui.Failed("%s complete; %d left, of which %d failed and %d are %s", shardsAre(a.full+complete), missing, len(a.results)-complete, len(a.left), why)
+	f := ui.Failed("%s complete; %s", shardsAre(a.full+complete), missingText(missing, len(a.results)-complete, len(a.left), why))
 	if a.inMoves && (last.Err == nil || errors.Is(last.Err, migrate.ErrMoving)) {
 		return f.Hint("run it again when the moves are finished; a rebalance finishes its own. To see the moves: firn shard status. To apply the files on these shards now: --moving")
 	}
@@ -126,6 +126,20 @@ func (a *applied) print(ctx context.Context, cmd *cobra.Command) error {
 		return a.generatorHint(ctx, f, last, name)
 	}
 	return applyHint(f, last.Err)
+}
+
+// missingText counts the shards that do not have all files: those where a file failed, those that were left out, and
+// those that were not begun.
+func missingText(missing, failed, left int, why string) string {
+	switch {
+	case failed == missing:
+		return fmt.Sprintf("%d failed", failed)
+	case left == missing:
+		return fmt.Sprintf("%d left: %s", left, why)
+	case left == 0:
+		return fmt.Sprintf("%d left, of which %d failed", missing, failed)
+	}
+	return fmt.Sprintf("%d left, of which %d failed and %s %s", missing, failed, phrase.Counted(int64(left), "is", "are"), why)
 }
 
 // leftTexts says which shards are left, those with the same reason together: a server

@@ -123,7 +123,7 @@ func cleanShards(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 		switch {
 		case f.Fresh():
 			ui.PrintWarning(cmd.ErrOrStderr(), "the move of shard %s from %s to %s began less than a minute ago: it is left, because somebody may be at work on it; %s",
-				phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
+				phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextOf(ctx, servers, f)))
 		case !isFinding(f):
 			ui.PrintNote(cmd.ErrOrStderr(), "the move of shard %s from %s to %s is not finished (%s), and is left; %s",
 				phrase.Numbers(f.Shards), f.Source, f.Target, f.Stage(), hinter{cmd: cmd}.compose("to see how far it is, and what ends it: firn shard status"))
@@ -209,19 +209,19 @@ func ofMoves(ctx context.Context, servers []topology.Server) (found []check.Find
 		case len(f.Lost)+len(f.Twice) > 0: // a finding already, and no move ends before
 		case f.Phase == move.Between:
 			waiting = append(waiting, f.Waiting...)
-			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextText(f)})
+			found = append(found, check.Finding{Level: check.Bad, Text: "a move was broken off: " + standsText(f), Do: nextOf(ctx, servers, f)})
 		case f.Copy != "":
 			found = append(found, check.Finding{
 				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s neither continues nor ends", phrase.Numbers(f.Shards), f.Source, f.Target),
-				Do: nextText(f),
+				Do: nextOf(ctx, servers, f),
 			})
 		case f.Problem != "":
 			found = append(found, check.Finding{
 				Level: check.Warn, Text: fmt.Sprintf("the move of shard %s from %s to %s: %s", phrase.Numbers(f.Shards), f.Source, f.Target, f.Problem+keptText(f)),
-				Do: nextText(f),
+				Do: nextOf(ctx, servers, f),
 			})
 		case isForgotten(f):
-			found = append(found, check.Finding{Level: check.Warn, Text: forgottenText(f), Do: nextText(f)})
+			found = append(found, check.Finding{Level: check.Warn, Text: forgottenText(f), Do: nextOf(ctx, servers, f)})
 		}
 	}
 	left, err := move.Leftovers(ctx, servers)

@@ -35,11 +35,11 @@ func printEstimate(out io.Writer, p *move.Plan) error {
 		return err
 	}
 	m := p.Measured
-	fmt.Fprintf(out, "\n%s to copy; %s writes %s of WAL a second\n", phrase.Bytes(p.Bytes()), p.Source, phrase.Bytes(int64(p.WALRate)))
+	fmt.Fprintf(out, "\n%s to copy; %s writes %s of WAL a second\n", phrase.Bytes(p.Bytes()), p.Source, upTo("", int64(p.WALRate)))
 	if least, most := p.CopyTime(); most > 0 {
-		fmt.Fprintf(out, "copy: %s to %s. This host reads %s a second from %s (measured: table %s); %s may write %d times as slowly (assumed)\n",
-			roughly(least), roughly(most), phrase.Bytes(int64(m.CopyRate)), p.Source, m.CopyTable, p.Target, move.SlowerWrites)
-		fmt.Fprintf(out, "WAL: until the copy is complete, %s keeps up to %s of WAL for it, at this rate\n", p.Source, phrase.Bytes(p.WALKept()))
+		fmt.Fprintf(out, "copy: %s. This host reads %s a second from %s (measured: table %s); %s may write %d times as slowly (assumed)\n",
+			fromTo(least, most), phrase.Bytes(int64(m.CopyRate)), p.Source, m.CopyTable, p.Target, move.SlowerWrites)
+		fmt.Fprintf(out, "WAL: until the copy is complete, %s keeps %s of WAL for it, at this rate\n", p.Source, upTo("up to ", p.WALKept()))
 	} else {
 		fmt.Fprintf(out, "copy: no estimate, because no table has %d rows that are counted (ANALYZE counts them). Until it is complete, %s keeps all WAL for it\n", move.LeastRows, p.Source)
 	}
@@ -57,4 +57,21 @@ func roughly(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 	return d.Round(time.Minute).String()
+}
+
+// fromTo says that something is expected to take least to most.
+func fromTo(least, most time.Duration) string {
+	from, to := roughly(least), roughly(most)
+	if from == to {
+		return "about " + from
+	}
+	return from + " to " + to
+}
+
+// upTo says how many bytes are estimated. Fewer than 1000 come of a server that does nothing else.
+func upTo(words string, n int64) string {
+	if n < 1000 {
+		return "less than 1 kB"
+	}
+	return words + phrase.Bytes(n)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +49,8 @@ func (o *shardsMove) plan(ctx context.Context, cmd *cobra.Command, jobs []move.J
 		}
 	}
 	if len(refused) > 0 {
-		return refusedMove(together(refused), ". Nothing was changed").Hint(fixThem, dryAgain(cmd, "firn shard move "+list))
+		e := together(refused)
+		return refusedMove(e, ". Nothing was changed").Hint("%s", fixObstacles(e.Obstacles, dryAgain(cmd, "firn shard move "+list)))
 	}
 	return nil
 }
@@ -83,8 +85,19 @@ func together(all []*move.RefusedError) *move.RefusedError {
 	return &one
 }
 
-// fixThem is the hint of obstacles, with the command that looks again.
-const fixThem = "fix these on the named servers, then check again: %s"
+// fixObstacles is the hint of obstacles, with the command that checks again. Where only a superuser can move shards,
+// the command names the servers with a superuser's name, and nothing is to do about that on the servers.
+func fixObstacles(all []move.Obstacle, again string) string {
+	needs := func(o move.Obstacle) bool { return strings.Contains(o.Fix, "postgres://SUPERUSER@") }
+	others := slices.ContainsFunc(all, func(o move.Obstacle) bool { return !needs(o) })
+	switch {
+	case !slices.ContainsFunc(all, needs):
+		return "fix these on the named servers, then check again: " + again
+	case others:
+		return "fix the others on the named servers, then check again with the name of a superuser: " + again + " " + asSuperuser
+	}
+	return "give the addresses with the name of a superuser: " + again + " " + asSuperuser
+}
 
 // refusedMove is the error of obstacles, with a table of them: what is wrong, and what to do.
 func refusedMove(e *move.RefusedError, behind string) *ui.Failure {
@@ -144,15 +157,23 @@ func printMovePlan(out io.Writer, p *move.Plan, asJSON bool) error {
 		return err
 	}
 	for _, s := range p.Shards {
-		for _, h := range s.Holders {
-			fmt.Fprintf(out, "shard %d is in use by %s\n", s.Shard, h)
-		}
+		printHolders(out, s)
 	}
 	for _, n := range p.Notes {
 		fmt.Fprintf(out, "look: %s (%s)\n", n, n.Do())
 	}
 	_, err := fmt.Fprintln(out)
 	return err
+}
+
+// printHolders says which transactions the cutover of a shard would wait for, as long as --lock-wait says. One that is
+// younger than a second is a program at work, and is not said.
+func printHolders(out io.Writer, s move.ShardPlan) {
+	for _, h := range s.Holders {
+		if h.Age >= time.Second {
+			fmt.Fprintf(out, "shard %d is in use, which is no obstacle: its cutover waits until this ends, as long as --lock-wait says: %s\n", s.Shard, h)
+		}
+	}
 }
 
 // A movePlanLine is a plan as --json prints it.

@@ -78,6 +78,9 @@ func (o *shardsMove) pause(ctx context.Context, cmd *cobra.Command, args []strin
 		var stuck *move.StuckError
 		switch {
 		case errors.As(err, &stuck):
+			if one := oneWay(ctx, servers, stuck.Shard); one != nil { // a mover may be unable to continue it
+				return ui.Failed("%w", err).Hint("%s", nextOf(ctx, servers, *one))
+			}
 			return moveFailure(err)
 		case err != nil:
 			return moveFailure(err).Hint("to do the rest: firn shard %s %s", cmd.Name(), list)
@@ -112,7 +115,7 @@ func printPaused(ctx context.Context, cmd *cobra.Command, servers []topology.Ser
 		if slices.Contains(f.Shards, shards[0]) {
 			line.WAL = f.WAL
 			if f.Paused {
-				line.Do = hinter{cmd: cmd}.compose(nextText(f))
+				line.Do = hinter{cmd: cmd}.compose(nextOf(ctx, servers, f))
 			}
 		}
 	}

@@ -157,14 +157,14 @@ func (o *shardsRebalance) goOn(ctx context.Context, cmd *cobra.Command, servers 
 			o.sayStays(cmd, []move.Move{f})
 			continue
 		}
-		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "shard %s is on the way from %s to %s, which comes first; %s", phrase.Numbers(f.Shards), f.Source, f.Target, hinter{cmd: cmd}.next(f))
 	}
 	return nil
 }
 
 func (o *shardsRebalance) sayStays(cmd *cobra.Command, left []move.Move) {
 	for _, f := range left {
-		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and the rebalance leaves that; %s", standsText(f), hinter{cmd: cmd}.compose(nextText(f)))
+		ui.PrintWarning(cmd.ErrOrStderr(), "%s, and the rebalance leaves that; %s", standsText(f), hinter{cmd: cmd}.next(f))
 	}
 }
 
@@ -181,7 +181,7 @@ func (o *shardsRebalance) carry(ctx context.Context, cmd *cobra.Command, servers
 		ui.PrintWarning(cmd.ErrOrStderr(), "%s (%s)", n, n.Do())
 	}
 	if len(obstacles) > 0 {
-		return refusedMove(&move.RefusedError{Obstacles: obstacles}, ". Nothing was changed").Hint(fixThem, dryAgain(cmd, "firn shard rebalance"))
+		return refusedMove(&move.RefusedError{Obstacles: obstacles}, ". Nothing was changed").Hint("%s", fixObstacles(obstacles, dryAgain(cmd, "firn shard rebalance")))
 	}
 	if o.dry {
 		return nil

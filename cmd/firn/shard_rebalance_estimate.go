@@ -41,9 +41,9 @@ func newRebalanceEstimate(e rebalance.Estimate) *rebalanceEstimate {
 // printRebalanceEstimate prints what a rebalance is expected to take.
 func printRebalanceEstimate(out io.Writer, e rebalance.Estimate) error {
 	if e.Moves > e.Unknown {
-		fmt.Fprintf(out, "copy: %s to %s for %s, the longest %s to %s, as fast as this host reads from the sources now (measured); targets may write %d times as slowly (assumed)\n",
-			roughly(e.Copy.Least), roughly(e.Copy.Most), phrase.Plural(e.Moves-e.Unknown, "move"), roughly(e.Longest.Least), roughly(e.Longest.Most), move.SlowerWrites)
-		fmt.Fprintf(out, "WAL: until the copy of a move is complete, its source keeps WAL for it: up to %s on %s, at the rate of now\n", phrase.Bytes(e.WAL), e.WALServer)
+		fmt.Fprintf(out, "copy: %s for %s, the longest %s, as fast as this host reads from the sources now (measured); targets may write %d times as slowly (assumed)\n",
+			fromTo(e.Copy.Least, e.Copy.Most), phrase.Plural(e.Moves-e.Unknown, "move"), fromTo(e.Longest.Least, e.Longest.Most), move.SlowerWrites)
+		fmt.Fprintf(out, "WAL: until the copy of a move is complete, its source keeps WAL for it: %s on %s, at the rate of now\n", upTo("up to ", e.WAL), e.WALServer)
 	}
 	if e.Unknown > 0 {
 		fmt.Fprintf(out, "copy: no estimate for %s, because no table there has %d rows that are counted (ANALYZE counts them)\n", phrase.Plural(e.Unknown, "move"), move.LeastRows)

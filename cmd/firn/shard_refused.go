@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/phrase"
@@ -95,6 +97,45 @@ func addressAs(s topology.Server, role string) string {
 	}
 	u.User = nil
 	return "postgres://" + role + "@" + strings.TrimPrefix(u.String(), u.Scheme+"://")
+}
+
+// ofMover finds a command of a move with its shards and its server, in a text.
+var ofMover = regexp.MustCompile(`firn shard (?:move|revert|abort|finish|pause|resume) [0-9][0-9,-]*(?: --to [^\s;,:)]*[^\s;,:).])?`)
+
+// nextOf is what to type next of a move, as [nextText]. Before PostgreSQL 16 only a superuser moves shards: where the
+// role of the addresses is none, the commands of the move get the addresses with a superuser's name.
+func nextOf(ctx context.Context, servers []topology.Server, f move.Move) string {
+	text := nextText(f)
+	if !ofMover.MatchString(text) {
+		return text
+	}
+	for _, s := range servers {
+		if (s.Name == f.Source || s.Name == f.Target) && needsSuperuser(ctx, s) {
+			return ofMover.ReplaceAllString(text, "$0 "+asSuperuser)
+		}
+	}
+	return text
+}
+
+// next is what to type next of a move, as [nextOf], with the flags of the command.
+func (h hinter) next(f move.Move) string {
+	if h.cmd == nil || flagOf(h.cmd, "server") == nil {
+		return h.compose(nextText(f))
+	}
+	servers, err := shardServers(h.cmd)
+	if err != nil {
+		return h.compose(nextText(f))
+	}
+	return h.compose(nextOf(h.cmd.Context(), servers, f))
+}
+
+// needsSuperuser reports whether a server lets only superusers move shards, and the role of its address is none.
+func needsSuperuser(ctx context.Context, s topology.Server) (needs bool) {
+	// A server that does not say so is none to give another role for.
+	_ = s.Ask(ctx, func(c *pgx.Conn) error {
+		return c.QueryRow(ctx, "SELECT current_setting('server_version_num')::int < 160000 AND NOT rolsuper FROM pg_roles WHERE rolname = current_user").Scan(&needs)
+	})
+	return needs
 }
 
 // lacksRight reports whether a server has refused something to a role.

@@ -73,7 +73,7 @@ type moveStatus struct {
 func newMoveStatus(f move.Move, h hinter) moveStatus {
 	l := moveStatus{
 		Move: f.Batch, From: f.Source, To: f.Target, Phase: string(f.Stage()), Shards: f.Shards, Moved: append([]int64{}, f.Moved...),
-		Since: f.Began.UTC(), Problem: f.Problem, Do: h.compose(nextText(f)),
+		Since: f.Began.UTC(), Problem: f.Problem, Do: h.next(f),
 	}
 	if rowsKnown(f) {
 		l.Rows, l.RowsTotal = &f.Rows, &f.RowsTotal
@@ -112,7 +112,7 @@ func printMoves(out io.Writer, moves []move.Move, h hinter) error {
 		return err
 	}
 	for _, f := range moves {
-		if _, err := fmt.Fprintf(out, "%s\n  %s\n", standsText(f), h.compose(nextText(f))); err != nil {
+		if _, err := fmt.Fprintf(out, "%s\n  %s\n", standsText(f), h.next(f)); err != nil {
 			return err
 		}
 	}

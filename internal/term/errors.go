@@ -45,11 +45,7 @@ func (e *MissingPoolError) Error() string {
 	case e.Creating:
 		return e.Reason() + "; call again in a minute, and if nobody is creating it, run once: " + ensure
 	case len(e.Pools) > 0:
-		longer := ""
-		if e.Outage > OutageDurable {
-			longer = LongerOutage(e.Outage, "")
-		}
-		return e.Reason() + ": set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool " + e.Pool + " --store URL" + longer
+		return e.Reason() + ": set Options.Pool to one of these; if you need another pool that never existed, run once: firn pool create " + e.Pool + " --store URL, which says which workers it can have; if you are not sure: " + ensure
 	}
 	return e.Reason() + ": if your other programs use another store, open that one; if the pool never existed, run once: firn pool create " + e.Pool + " --store URL; if you are not sure: " + ensure
 }

@@ -18,7 +18,7 @@ func TestErrorTexts(t *testing.T) {
 	clock := time.Date(2026, 11, 25, 18, 34, 16, 0, time.UTC)
 	for want, err := range map[string]error{
 		`lease: pool "p" has layout a, not b: leave the layout out of the options to use the pool's, or name a pool of that layout`: &term.LayoutError{Pool: "p", Have: "a", Want: "b"},
-		`lease: the store has no pool "p"; it has: a, b: set Options.Pool to one of these; if you need another pool, this command says how to create it: firn next --pool p --store URL`: &term.MissingPoolError{
+		`lease: the store has no pool "p"; it has: a, b: set Options.Pool to one of these; if you need another pool that never existed, run once: firn pool create p --store URL, which says which workers it can have; if you are not sure: firn pool ensure p --store URL (add --outage if any process of the pool had an outage budget of more than 5 min)`: &term.MissingPoolError{
 			Pool: "p", Pools: []string{"a", "b"},
 		},
 		`lease: none of the 4 workers of pool "p" is free; call again later, or set a longer Options.Wait; or give the pool more workers by "firn pool set"`: &term.FullError{Pool: "p", Workers: 4},

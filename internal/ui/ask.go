@@ -71,7 +71,7 @@ func (p *Person) answer(ctx context.Context, question string, words ...string) e
 		case err != nil && !errors.Is(err, io.EOF):
 			said <- err
 		case !slices.Contains(words, strings.ToLower(strings.TrimSpace(answer))):
-			said <- Failed("nothing was done")
+			said <- declined(strings.TrimSpace(answer), words[0])
 		default:
 			said <- nil
 		}
@@ -82,4 +82,19 @@ func (p *Person) answer(ctx context.Context, question string, words ...string) e
 	case err := <-said:
 		return err
 	}
+}
+
+// longestAnswer is how much of an answer an error repeats.
+const longestAnswer = 20
+
+// declined is the error of an answer that is not the word to type. Somebody who means yes is told which word that is.
+func declined(answer, word string) error {
+	switch strings.ToLower(answer) {
+	case "", "n", "no":
+		return Failed("nothing was done")
+	}
+	if short := []rune(answer); len(short) > longestAnswer {
+		answer = string(short[:longestAnswer]) + "..."
+	}
+	return Failed("nothing was done: the answer was %q; type %s", answer, word)
 }

@@ -168,12 +168,19 @@ func (e *WrongError) Do() string {
 // which nobody uses their tables. It does not matter if that is never.
 func (m *Mover) dropFences(ctx context.Context, g goal, some []pairOf) {
 	_, to := m.ends(g)
+	all := make(map[int64]copyOf)
 	for _, p := range some {
-		_, b := p.sides(g)
-		for wait := firstWait; wait < lastWait; wait *= 2 {
-			if to.dropFences(ctx, p.shard, b) || pause(ctx, wait) != nil {
-				break
-			}
+		_, all[p.shard] = p.sides(g)
+	}
+	to.dropAllFences(ctx, all)
+}
+
+// dropAllFences tries a few times, for about a second, because one transaction on a table or an autovacuum is in the way.
+func (e *end) dropAllFences(ctx context.Context, all map[int64]copyOf) {
+	for wait := firstWait; wait < lastWait; wait *= 2 {
+		maps.DeleteFunc(all, func(n int64, c copyOf) bool { return e.dropFences(ctx, n, c) })
+		if len(all) == 0 || pause(ctx, wait) != nil {
+			return
 		}
 	}
 }

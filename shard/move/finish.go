@@ -238,13 +238,14 @@ func (m *Mover) endOn(ctx context.Context, owner, other *end, stream string, sha
 	if err := other.call(ctx, "SELECT firn.unsubscribe($1, $2, $3, $4)", m.batch, known, terms, attempts); err != nil {
 		return err
 	}
+	fenced := make(map[int64]copyOf)
 	for _, p := range f.shards {
-		mine := p.source
+		fenced[p.shard] = p.source
 		if owner == m.target {
-			mine = p.target
+			fenced[p.shard] = p.target
 		}
-		owner.dropFences(ctx, p.shard, mine) // or they stay, and do nothing
 	}
+	owner.dropAllFences(ctx, fenced) // or they stay, and do nothing
 	for i, n := range known {
 		if err := other.call(ctx, "SELECT firn.discard($1, $2, $3)", n, terms[i], attempts[i]); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package move
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func TestLeftovers(t *testing.T) {
 		SELECT firn.create_shard(7, 'insta7'); SELECT firn.close(7); UPDATE firn.shard SET state = 'moved', moved_to = 'a' WHERE shard = 7; CREATE SCHEMA insta8`)
 	want := []string{
 		"a: fence insta0.users, they refuse all writes to the table",
-		"a: fence insta1.users, they are not in use",
+		"a: fence insta1.users, they are not in use: programs used the table when a move ended",
 		"a: mark insta1.firn_mark, it does nothing",
 		"a: publication firn_move_" + batch + ", it does nothing",
 		"a: slot firn_move_" + batch + ", it keeps WAL for nobody, until the disk is full",
@@ -90,6 +91,35 @@ func clean(t *testing.T, a, b *site, many int) {
 	told := 0
 	if err := Clean(t.Context(), servers, found, func(Leftover) { told++ }); err != nil || told != many {
 		t.Errorf("%d of %d: %v", told, many, err)
+	}
+}
+
+// TestDropFencesBesideWriter: a transaction on a table as its move ends, which itself ends soon, leaves no triggers there.
+func TestDropFencesBesideWriter(t *testing.T) {
+	a, _ := pair(t, 2)
+	a.must(t, "CREATE TABLE insta0.users (id bigint PRIMARY KEY); SELECT firn.raise_fence(0, 'insta0'); SELECT firn.lower_fence('insta0'); UPDATE firn.shard SET attempt = 'x', term = 2 WHERE shard = 0")
+	fenced := copyOf{schema: "insta0", term: 2, attempt: "x"}
+	e := newEnd(a.Server)
+	defer e.close()
+	if err := e.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	writer := dialConfig(t, a.Server.Config)
+	mustExec(t, writer, "BEGIN; INSERT INTO insta0.users VALUES (1)")
+	if e.dropFences(t.Context(), 0, fenced) {
+		t.Fatal("dropped under a transaction")
+	}
+	ended := make(chan error, 1)
+	time.AfterFunc(100*time.Millisecond, func() {
+		_, err := writer.Exec(context.Background(), "COMMIT")
+		ended <- err
+	})
+	e.dropAllFences(t.Context(), map[int64]copyOf{0: fenced})
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := a.one(t, "SELECT count(*)::text FROM pg_trigger WHERE tgname = 'firn_fence'"); got != "0" {
+		t.Errorf("%s triggers are left", got)
 	}
 }
 

@@ -135,9 +135,17 @@ func (m *Mover) pausable(f *facts) (some []pairOf, err error) {
 	case len(some) == 0:
 		return nil, &StuckError{f.shards[0].shard, "it has moved", finishFirst(f.shards)}
 	case !f.target.subscription:
-		return nil, &StuckError{some[0].shard, "its copy has not begun", giveUp(some)}
+		return nil, &StuckError{some[0].shard, "its copy has not begun", m.goOnOrGiveUp(f, some)}
 	}
 	return some, nil
+}
+
+// goOnOrGiveUp says what to type about a move whose copy has not begun: to continue it, where a mover can.
+func (m *Mover) goOnOrGiveUp(f *facts, some []pairOf) string {
+	if _, err := next(goal{attempt: newWord()}, f); err != nil || f.streams() == toEnd {
+		return giveUp(some)
+	}
+	return fmt.Sprintf("to continue: %s; to abort: %s", moveTo(numbers(some), m.target.Name), abort(numbers(some)))
 }
 
 // pauseBatch pauses a batch. The comment comes first: a mover that looks later stops. Then begin_move has every

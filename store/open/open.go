@@ -135,7 +135,7 @@ func parse(url string) (func(context.Context) (*Store, error), error) {
 	scheme, rest, ok := strings.Cut(url, ":")
 	switch {
 	case url == "":
-		return nil, bad("no store is named; where the URL is read from a variable, as FIRN_STORE, set that")
+		return nil, bad("no store is named; if the URL is from a variable such as FIRN_STORE, the variable is empty or not set")
 	case !ok && (strings.ContainsAny(url, `/\`) || strings.HasSuffix(url, ".db")):
 		return nil, bad("not a URL of a store; a SQLite file is written sqlite:%s", url)
 	case !ok:

@@ -42,7 +42,7 @@ func TestURL(t *testing.T) {
 func TestURLErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for url, want := range map[string]string{
-		"":                    "no store is named; where the URL is read from a variable, as FIRN_STORE, set that",
+		"":                    "no store is named; if the URL is from a variable such as FIRN_STORE, the variable is empty or not set",
 		"ids.db":              "not a URL of a store; a SQLite file is written sqlite:ids.db",
 		"/tmp/x.db":           "not a URL of a store; a SQLite file is written sqlite:/tmp/x.db",
 		"ids":                 "not a URL of a store; there are ",
