@@ -62,8 +62,8 @@ type Options struct {
 	// negative one means not at all.
 	MaxAhead time.Duration
 
-	// Wait is how long Open waits for a worker to become free, or for its first id. Zero
-	// means 5 s.
+	// Wait is how long Open waits for a worker to become free, or for its first id. It does not wait
+	// for a store that cannot be opened: open.URL returns that error. Zero means 5 s.
 	Wait time.Duration
 
 	// NextWait is how long Next and Append wait for ids that are known to start later, after a lost

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/firn-id/firn/store"
 )
@@ -21,7 +22,11 @@ type Error struct {
 
 func (e *Error) Error() string {
 	cause := e.Cause
-	if cause == "" {
+	switch {
+	case cause != "":
+	case errors.Is(e.Err, syscall.ECONNREFUSED) && e.Advice != "" && !strings.Contains(e.Where, ","):
+		cause = "connection refused" // drivers name the address up to four times, and Where has it
+	default:
 		cause = e.Err.Error()
 	}
 	if e.Advice == "" {
