@@ -146,7 +146,7 @@ func TestDefinitionStays(t *testing.T) {
 	} {
 		_, err := document.Open(t.Context(), st, "invoice", &document.Options{Pattern: tt.pattern, Zone: tt.zone})
 		var other *document.DefinitionError
-		if !errors.As(err, &other) || !strings.HasSuffix(err.Error(), tt.want) {
+		if !errors.As(err, &other) || err.Error() == other.Reason() || !strings.HasSuffix(other.Reason(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}
