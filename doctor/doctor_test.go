@@ -208,7 +208,7 @@ func TestPool(t *testing.T) {
 	}
 	found, _ = examined(t, s, time.Now)
 	wantFinding(t, found, "pool web, start", Warning, "ids start at ")
-	wantFinding(t, found, "pool web, workers", Bad, "0 held, 3 unusable, 0 free; no process can start, and the first worker can be leased in ")
+	wantFinding(t, found, "pool web, workers", Warning, "0 held, 3 unusable, 0 free; the first can be leased in ")
 	found, _ = examined(t, s, time.Now, "pool=web", "layout=twitter")
 	wantFinding(t, found, "pool web, layout", Bad, "it is firn, and the settings say twitter")
 

@@ -142,11 +142,18 @@ func (c *poolCheck) years() {
 	}
 }
 
+// startsIn is how long the pool has no ids yet, whichever worker a process takes.
+func (c *poolCheck) startsIn() time.Duration {
+	if c.records.pool.Floor == 0 {
+		return 0
+	}
+	return c.layout.Time(c.records.pool.Floor + 1).Sub(c.now())
+}
+
 // floor checks whether something keeps the whole pool from issuing.
 func (c *poolCheck) floor() {
-	floor := c.layout.Time(c.records.pool.Floor + 1)
-	if left := floor.Sub(c.now()); c.records.pool.Floor > 0 && left > 0 {
-		c.say(Warning, "start", "wait", "ids start at %s, in %s: %s", phrase.Instant(floor), left.Round(time.Second),
+	if left := c.startsIn(); left > 0 {
+		c.say(Warning, "start", "wait", "ids start at %s, in %s: %s", phrase.Instant(c.layout.Time(c.records.pool.Floor+1)), left.Round(time.Second),
 			cmp.Or(c.records.pool.Ahead, "the pool was created by firn pool ensure, or recovered, not long ago"))
 		return
 	}
@@ -196,6 +203,8 @@ func (c *poolCheck) workers() {
 func (c *poolCheck) full(held int, text string, soon time.Duration) {
 	more := fmt.Sprintf("to give the pool more workers (of workers that several stores share: only its own): firn pool set %s --workers %s", phrase.ShellWord(c.name), c.wider)
 	switch {
+	case held == 0 && c.startsIn() > 0: // said above
+		c.say(Warning, "workers", "wait; to see up to when each may have issued ids: firn worker ls", "%s; the first can be leased in %s", text, soon)
 	case held == 0: // no process holds any
 		do := "wait; to see up to when each may have issued ids: firn worker ls"
 		if c.wider != "" {

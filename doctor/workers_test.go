@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,5 +67,26 @@ func TestWorkersAsListed(t *testing.T) {
 			held, unusable := count[pool.WorkerHeld], count[pool.WorkerUnusable]
 			wantFinding(t, found, "pool web, workers", OK, fmt.Sprintf("0 to 7: %d held, %d unusable, %d free", held, unusable, 8-held-unusable))
 		})
+	}
+}
+
+// TestAllUnusable: no process can start while the workers of killed ones are ahead of the clock. That is bad, unlike a
+// pool whose ids start later, and more workers help at once.
+func TestAllUnusable(t *testing.T) {
+	s := memory.New()
+	info, err := pool.Create(t.Context(), s, "web", &pool.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(2) {
+		r := term.Record{V: 1, Term: 1, Name: "box:1", Horizon: info.Layout.Tick(time.Now().Add(time.Hour))}
+		if _, err := s.Put(t.Context(), term.KeyWorker("web", n), r.Encode(), store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, _ := examined(t, s, time.Now)
+	wantFinding(t, found, "pool web, workers", Bad, "0 to 1: 0 held, 2 unusable, 0 free; no process can start, and the first worker can be leased in ")
+	if do := found["pool web, workers"].Do; !strings.Contains(do, "firn pool set web --workers 0-3") {
+		t.Errorf("to do: %s", do)
 	}
 }

@@ -100,7 +100,7 @@ func addressAs(s topology.Server, role string) string {
 }
 
 // ofMover finds a command of a move with its shards and its server, in a text.
-var ofMover = regexp.MustCompile(`firn shard (?:move|revert|abort|finish|pause|resume) [0-9][0-9,-]*(?: --to [^\s;,:)]*[^\s;,:).])?`)
+var ofMover = regexp.MustCompile(`\bfirn shard (?:move|revert|abort|finish|pause|resume) [0-9][0-9,-]*(?: --to [^\s;,:)]*[^\s;,:).])?`)
 
 // nextOf is what to type next of a move, as [nextText]. Before PostgreSQL 16 only a superuser moves shards: where the
 // role of the addresses is none, the commands of the move get the addresses with a superuser's name.
