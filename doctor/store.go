@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/config/open"
 	"github.com/firn-id/firn/internal/cause"
 	"github.com/firn-id/firn/internal/remedy"
 	"github.com/firn-id/firn/internal/term"
+	"github.com/firn-id/firn/internal/trouble"
 	"github.com/firn-id/firn/internal/whichstore"
 	"github.com/firn-id/firn/store"
 	fromurl "github.com/firn-id/firn/store/open"
@@ -36,11 +36,7 @@ func (e *exam) store(ctx context.Context) *fromurl.Store {
 	}
 	s, err := open.Store(ctx, url, nil)
 	if err != nil {
-		f := failure("store", err)
-		if firn.Retryable(err) {
-			f.Do = "bring the store back, and restart no process: those that run continue for up to their outage budget, and a process that starts needs the store"
-		}
-		e.report(f)
+		e.away(err)
 		return nil
 	}
 	begun := e.now()
@@ -61,6 +57,15 @@ func (e *exam) store(ctx context.Context) *fromurl.Store {
 	}
 	e.say(state, "store", do, "%s answers in %s%s", fromurl.Redact(url), took.Round(10*time.Microsecond), implicit)
 	return s
+}
+
+// away reports a store that cannot be opened or read.
+func (e *exam) away(err error) {
+	f := failure("store", err)
+	if trouble.Passes(err) {
+		f.Do = "bring the store back, and restart no process: those that run continue for up to their outage budget, and a process that starts needs the store"
+	}
+	e.report(f)
 }
 
 // durability checks what the store does with a write that it acknowledged, the clock, and the

@@ -178,6 +178,16 @@ func TestDoctorHeld(t *testing.T) {
 	}
 }
 
+// TestDoctorStoreAway: an operator whose store is down is told that running processes continue, so that nobody restarts them.
+func TestDoctorStoreAway(t *testing.T) {
+	emptyHome(t)
+	out, _, code := called(t, "doctor", "--store", "postgres://app@127.0.0.1:1/app")
+	const want = "bad   store: 127.0.0.1:1: nothing listens at the address; is the server running? (connection refused); bring the store back, and restart no process: those that run continue"
+	if code != ui.ExitFound || !strings.Contains(out, want) {
+		t.Errorf("exit code %d, no %q in\n%s", code, want, out)
+	}
+}
+
 // A pool of which more than half is held has too few workers for a start of all its processes.
 func TestDoctorHalfHeld(t *testing.T) {
 	url := "sqlite:" + filepath.Join(emptyHome(t), "ids.db")

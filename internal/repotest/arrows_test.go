@@ -90,7 +90,7 @@ var arrows = []rule{
 	{pkg: "doctor", ours: []string{
 		".", "config", "config/open", "store", "store/open", "store/sqlite", "lease", "pool", "sequence", "document", "plan",
 		"internal/beside", "internal/block", "internal/cause", "internal/copied", "internal/dated", "internal/leaseoptions", "internal/countername",
-		"internal/phrase", "internal/record", "internal/remedy", "internal/term", "internal/whichstore",
+		"internal/phrase", "internal/record", "internal/remedy", "internal/term", "internal/trouble", "internal/whichstore",
 	}, third: []string{"golang.org/x/sys/"}},
 	// Texts about pools, settings and stores, which the command and doctor have in common: it is
 	// internal because it is no interface, and not because it is low.

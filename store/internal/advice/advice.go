@@ -23,10 +23,9 @@ type Error struct {
 func (e *Error) Error() string {
 	cause := e.Cause
 	switch {
-	case cause != "":
 	case errors.Is(e.Err, syscall.ECONNREFUSED) && e.Advice != "" && !strings.Contains(e.Where, ","):
 		cause = "connection refused" // drivers name the address up to four times, and Where has it
-	default:
+	case cause == "":
 		cause = e.Err.Error()
 	}
 	if e.Advice == "" {

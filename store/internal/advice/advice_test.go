@@ -15,7 +15,7 @@ func TestRefused(t *testing.T) {
 		err  Error
 		want string
 	}{
-		{Error{Where: "postgres: db:5432", Advice: advice, Err: driver}, "store/postgres: db:5432: " + advice + " (connection refused)"},
+		{Error{Where: "postgres: db:5432", Advice: advice, Err: driver, Cause: driver.Error()}, "store/postgres: db:5432: " + advice + " (connection refused)"},
 		{Error{Where: "postgres: db:5432, b:5432", Advice: advice, Err: driver}, "store/postgres: db:5432, b:5432: " + advice + " (" + driver.Error() + ")"},
 		{Error{Where: "postgres: db:5432", Err: driver}, "store/postgres: db:5432: " + driver.Error()},
 		{Error{Where: "postgres: db:5432", Advice: advice, Err: errors.New("gone")}, "store/postgres: db:5432: " + advice + " (gone)"},
