@@ -11,7 +11,7 @@ import (
 )
 
 // schedules is how many are run. A rule that is missing shows in some hundred.
-const schedules = 6000
+const schedules = 15_000
 
 // A world runs agents and clients as coroutines. Each access to a page, a mark, the store or the path is a step,
 // and between two steps anybody else may take any number of steps. One memory for all is sequentially consistent.
