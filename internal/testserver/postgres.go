@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -176,10 +177,20 @@ func startBackup(tb testing.TB, of *Server, addr string, options, settings []str
 		if err != nil {
 			return err
 		}
-		return s.run(p.argv("pg_basebackup", append([]string{
-			"-D", filepath.Join(s.home, "data"), "-X", "stream",
-			"-c", "fast", "--no-sync", "-d", fmt.Sprintf("host=%s port=%s user=t sslmode=disable", host, port),
+		data, from := filepath.Join(s.home, "data"), fmt.Sprintf("host=%s port=%s user=t sslmode=disable", host, port)
+		err = s.run(p.argv("pg_basebackup", append([]string{
+			"-D", data, "-X", "stream", "-c", "fast", "--no-sync", "-d", from,
 		}, options...)...)...)
+		if err != nil || !slices.Contains(options, "-R") {
+			return err
+		}
+		// A newer pg_basebackup -R writes options that an older server does not know. The last line counts.
+		conf, err := os.OpenFile(filepath.Join(data, "postgresql.auto.conf"), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(conf, "primary_conninfo = '%s'\n", from)
+		return errors.Join(err, conf.Close())
 	}
 	return launch(tb, postgresKind, plan{
 		ports:    1,
