@@ -64,7 +64,7 @@ func (e *exam) unusable(err error, url string) {
 	case errors.As(err, &copied):
 		f.Do = strings.Join(remedy.Copied(copied), "; ")
 	case errors.As(err, &forgot):
-		f.Do = strings.Join(remedy.Lost(err, url, "stop all processes that use it, put back what there is, then: "+remedy.Recover(url, false)), "; ")
+		f.Do = strings.Join(remedy.Lost(err, url, "stop all processes that use it, put back what there is, then: "+remedy.Recover(url)), "; ")
 	}
 	e.report(f)
 }

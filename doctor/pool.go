@@ -107,7 +107,7 @@ func (c *poolCheck) run(durability store.Durability) {
 	}
 	c.lossy = !durability.Durable || pool.Lossy != ""
 	if pool.Lossy != "" && durability.Durable {
-		c.say(Warning, "mark", "when it is sure to stay durable: stop all processes, then: "+remedy.Recover("", false)+"; "+remedy.NothingLost,
+		c.say(Warning, "mark", "when it is sure to stay durable: stop all processes, then: "+remedy.Recover("")+"; "+remedy.NothingLost,
 			"by the rules for a lossy store, whatever it promises now: %s", pool.Lossy)
 	}
 	c.rules.Outage = o.Outage

@@ -78,7 +78,7 @@ func readable(err error) string {
 	if isLater(err) {
 		return remedy.OfLater
 	}
-	return "restore a backup, then: " + remedy.Recover("", false)
+	return "restore a backup, then: " + remedy.Recover("")
 }
 
 // isLater reports whether a record cannot be read because a later firn wrote it.

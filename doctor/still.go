@@ -32,7 +32,7 @@ func (e *exam) still(rec store.Record, p store.Durability) {
 func wayOut(err error, url string) []string {
 	switch {
 	case errors.As(err, new(*store.ForgotError)):
-		return remedy.Counter(err, url, false)
+		return remedy.Counter(err, url)
 	case errors.As(err, new(*document.InstanceError)):
 		return remedy.MayHaveLost(err, url)
 	}

@@ -134,7 +134,7 @@ func TestReadyOfAnOutage(t *testing.T) {
 		{numbers, time.Minute, 100, ""},
 		{numbers, 2 * time.Second, 100, since + "the numbers in hand end in 2s"},
 		{numbers, 10 * time.Millisecond, 1, since + "the numbers in hand end in less than 1s"},
-		{numbers, 0, 0, since + "no number is left in hand; numbers resume when it answers"},
+		{numbers, 0, 0, since + "there are no numbers until it answers"},
 	} {
 		tt.state.EndsAt = now.Add(tt.left)
 		if tt.state.Kind == "sequence" {

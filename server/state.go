@@ -197,7 +197,7 @@ func (s State) ending(now time.Time) string {
 	counts := s.Counter != nil
 	switch {
 	case s.reserved() == 0 && (counts || s.EndsAt.IsZero()):
-		return ", and no number is left in hand; numbers resume when it answers"
+		return ", and there are no numbers until it answers"
 	case s.EndsAt.IsZero(), left > max(s.Budget/3, leastMargin):
 		return ""
 	case counts:

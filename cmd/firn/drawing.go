@@ -239,7 +239,7 @@ func (d *drawing) explain(err error) error {
 		return f.Hint("%s", d.partly()).Hint("to see which store that is: firn doctor")
 	case errors.As(err, &forgot), errors.As(err, &instance):
 		if forgot != nil {
-			addHints(f, remedy.Counter(err, url, false))
+			addHints(f, remedy.Counter(err, url))
 		} else {
 			addHints(f, remedy.MayHaveLost(err, url))
 		}

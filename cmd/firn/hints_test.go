@@ -146,7 +146,7 @@ func TestHintsMeanTheSameStore(t *testing.T) {
 func checkSaidFlags(t *testing.T, failed *cobra.Command, output string) {
 	t.Helper()
 	for line := range strings.Lines(toldOf(output)) {
-		named := failed // "add --numbers N" is about the command before it
+		named := failed // "add --outage" and "wants --numbers" are about the command before it
 		for rest := line; ; {
 			at := mention.FindStringIndex(rest)
 			prose := rest
@@ -155,7 +155,7 @@ func checkSaidFlags(t *testing.T, failed *cobra.Command, output string) {
 			}
 			for _, m := range anyFlag.FindAllStringSubmatch(prose, -1) {
 				of := failed
-				if strings.Contains(prose, "add --"+m[1]) {
+				if strings.Contains(prose, "add --"+m[1]) || strings.Contains(prose, "wants --"+m[1]) {
 					of = named
 				}
 				if of.Flag(m[1]) == nil {

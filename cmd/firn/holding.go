@@ -118,7 +118,7 @@ func (h *holding) verdict(err error) (*ui.Failure, time.Duration) {
 		f = f.Hint("to see who has it: firn worker ls")
 	case errors.As(err, &forgot):
 		url := cmp.Or(h.store, forgot.Store)
-		return hintLost(f, url, "stop all processes that use the store, then: "+remedy.Recover(url, false)), 0
+		return hintLost(f, url, "stop all processes that use the store, then: "+remedy.Recover(url)), 0
 	case errors.As(err, &other):
 		return f, 0
 	case errors.As(err, &step): // as above, what is issued from now on is not covered

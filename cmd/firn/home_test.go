@@ -53,7 +53,7 @@ func TestCountersInACopy(t *testing.T) {
 		copyRecords(t, home, there) // before anything was drawn: the store is noted when a counter begins
 	}
 	hint := "firn: hint: only if the other store no longer exists: stop all processes that use this one, then: firn store recover --store "
-	numbers := " --numbers N, with N for its sequences and documents: more than any of them can have given out since the state that is in the store now"
+	numbers := " (it asks first; for sequences and documents it wants --numbers, and says how to find it"
 	there := urls[1]
 	for _, args := range [][]string{
 		{"next", "orders"},

@@ -59,7 +59,7 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	switch {
 	case errors.As(err, &lost):
 		return ui.Failed("%w", ui.Rename(fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, phrase.Plural(lost.Workers, "record")), lost)).
-			Hint("restore a backup, then: %s; or, if there is none, %s", remedy.Recover(at.url, false), ensureLost(lost.Pool, lost.Left, at.from))
+			Hint("restore a backup, then: %s; or, if there is none, %s", remedy.Recover(at.url), ensureLost(lost.Pool, lost.Left, at.from))
 	case errors.As(err, &missing):
 		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
@@ -114,7 +114,7 @@ func otherStore(err error, e *store.OtherStoreError, at string) *ui.Failure {
 	text := fmt.Sprintf("%s belongs to another store: this one is %s, and the record was made in %s, so this is a copy, a restored dump, or was moved", e.What, e.Have, e.Want)
 	return ui.Failed("%w", ui.Rename(text, err)).
 		Hint("if the other store is still there, use that one: two stores with the same records make the same ids").
-		Hint("only if the other store no longer exists: stop all processes that use this one, then: %s", remedy.Recover(at, !strings.HasPrefix(e.What, "pool "))).
+		Hint("only if the other store no longer exists: stop all processes that use this one, then: %s", remedy.Recover(at)).
 		Hint("only if this is a copy on purpose, such as for staging, and its ids never meet those of the other store in one table, queue or cache: the same command").
 		Hint("only if the store was moved on purpose, nothing used the old one since the copy, and the old one is gone: firn store recover%s --moved", remedy.StoreFlag(at))
 }

@@ -75,7 +75,7 @@ func TestServeFileMovedAway(t *testing.T) {
 	s.until("it notices", func() bool {
 		return strings.Contains(draw(), "removed or moved away") || strings.Contains(draw(), "hint")
 	})
-	if text := draw(); !strings.Contains(text, "if the file was moved, move it back and restart") {
+	if text := draw(); !strings.Contains(text, "put it back, and restart the programs that stopped") {
 		t.Errorf("while it is away: %s", text)
 	}
 	if err := os.Rename("ids.moved", "ids.db"); err != nil {

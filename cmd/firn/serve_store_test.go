@@ -124,7 +124,7 @@ func TestServeStoreKilled(t *testing.T) {
 }
 
 // documentAway is what is said of a document whose store is away.
-var documentAway = regexp.MustCompile(`: the store has not answered since 20\d\d-\d\d-\d\dT\S+Z, and no number is left in hand`)
+var documentAway = regexp.MustCompile(`: the store has not answered since 20\d\d-\d\d-\d\dT\S+Z, and there are no numbers until it answers`)
 
 // A document has nothing to go on with while its store is away: metrics, API and /readyz say so,
 // and by themselves that it is over.

@@ -55,7 +55,7 @@ func forgotten(cmd *cobra.Command, err error) error {
 			url = "sqlite:" + path
 		}
 	}
-	return hintLost(f, url, "stop all processes that use it, put back what there is, then: "+remedy.Recover(url, false))
+	return hintLost(f, url, "stop all processes that use it, put back what there is, then: "+remedy.Recover(url))
 }
 
 // hintLost adds what makes a store safe that has lost something, which is text for any but a file.
@@ -94,7 +94,7 @@ func (h hinter) lostStore(err error, url string) string {
 	case errors.As(err, &other):
 		f = otherStore(err, other, url)
 	default:
-		hintLost(f, url, "stop all processes that use it, then: "+remedy.Recover(url, false))
+		hintLost(f, url, "stop all processes that use it, then: "+remedy.Recover(url))
 	}
 	return h.line(f)
 }

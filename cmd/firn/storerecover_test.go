@@ -89,7 +89,7 @@ func TestRestored(t *testing.T) {
 	if err := os.Rename(path+".backup", path); err != nil {
 		t.Fatal(err)
 	}
-	refused("has forgotten what it acknowledged", " (if the store has sequences or documents, add --numbers N, with N more than any of them can have given out since the state that is in the store now; add --outage if any process had an outage budget of more than 5 min)", "firn: hint: only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
+	refused("has forgotten what it acknowledged", " (it asks first; for sequences and documents it wants --numbers, and says how to find it; add --outage if any process had an outage budget of more than 5 min)", "firn: hint: only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: firn store recover --store 'sqlite:"+path+"'")
 
 	if _, errs, code := called(t, "store", "recover"); code != ui.ExitUsage || !strings.Contains(errs, "firn store recover --store 'sqlite:"+path+"' --yes") {
 		t.Errorf("exit code %d: %s", code, errs)
@@ -131,11 +131,11 @@ func TestRestoredWithoutFile(t *testing.T) {
 	if _, errs, code := called(t, "next"); code != ui.ExitFailed || !strings.Contains(errs, "firn store recover --store sqlite:"+path) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now") {
+	if _, errs, _ := called(t, "next"); !strings.Contains(errs, "hint: if the file was moved, or its volume is not mounted: put it back, and restart the programs that stopped (a running server: send SIGHUP). To keep it elsewhere, write its new path wherever sqlite:"+path+" is named") {
 		t.Errorf("%s", errs)
 	}
 	if _, errs, code := called(t, "store", "recover", "--yes"); code != ui.ExitFailed || remedy.IsFile(path) ||
-		!strings.Contains(errs, "hint: if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH") ||
+		!strings.Contains(errs, "hint: if the file was moved, or its volume is not mounted: put it back, and restart the programs that stopped (a running server: send SIGHUP). To keep it elsewhere, write its new path wherever sqlite:"+path+" is named") ||
 		!strings.Contains(errs, "and it was not moved: firn store recover --store sqlite:"+path+" --lost (add --outage if any") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}

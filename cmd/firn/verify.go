@@ -126,7 +126,7 @@ func (o *verification) verdict(names []string, r *verify.Report) error {
 		}
 		f := &ui.Failure{Code: ui.ExitFound, Err: errors.New(o.faults(r))}
 		if o.format == formatLines && slices.ContainsFunc(r.Faulty, likeCSV) {
-			return f.Hint("if this is a CSV, name the column of the ids: firn verify --column NAME%s", files)
+			return f.Hint(hintCSV, files)
 		}
 		return f
 	}
@@ -135,6 +135,11 @@ func (o *verification) verdict(names []string, r *verify.Report) error {
 	}
 	return nil
 }
+
+const (
+	standardInput = "standard input"
+	hintCSV       = "if this is a CSV, name the column of the ids: firn verify --column NAME%s"
+)
 
 // likeCSV reports whether a fault looks like one of a CSV: the line has separators, or it is the first, which has the
 // names of the columns.
@@ -191,7 +196,7 @@ func (o *verification) read(cmd *cobra.Command, names []string, to verify.Sink) 
 	for i, f := range files {
 		name, in := names[i], io.Reader(ui.Input{Reader: f, Context: cmd.Context()})
 		if f == nil {
-			name, in = "standard input", cmd.InOrStdin()
+			name, in = standardInput, cmd.InOrStdin()
 		}
 		if err := o.readOne(&countedReader{in, &read}, name, to); err != nil {
 			return err
@@ -216,7 +221,43 @@ func (o *verification) readOne(in io.Reader, name string, to verify.Sink) error 
 		}
 		return err
 	}
-	return verify.ReadLines(in, name, to)
+	first := &noID{Reader: in, Sink: to}
+	err := verify.ReadLines(first, name, first)
+	if !first.ended {
+		return err
+	}
+	f := &ui.Failure{Code: ui.ExitFound, Err: fmt.Errorf("%s: none of its first %d lines is an id, and the rest was not read", name, first.faults)}
+	if name == standardInput {
+		name = "-"
+	}
+	return f.Hint(hintCSV, " "+phrase.ShellWord(name))
+}
+
+// noID ends what is read if it begins with many lines and no id: it is a CSV, or no file of ids.
+type noID struct {
+	io.Reader
+	verify.Sink
+	faults int
+	found  bool // an id
+	ended  bool
+}
+
+func (f *noID) Read(b []byte) (int, error) {
+	if !f.found && f.faults >= 1000 {
+		f.ended = true
+		return 0, errors.New("no id")
+	}
+	return f.Reader.Read(b)
+}
+
+func (f *noID) Add(id firn.ID, at func() string) {
+	f.found = true
+	f.Sink.Add(id, at)
+}
+
+func (f *noID) Fault(err error, at func() string) {
+	f.faults++
+	f.Sink.Fault(err, at)
 }
 
 type countedReader struct {

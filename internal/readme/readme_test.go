@@ -31,6 +31,7 @@ var someDraws = fmt.Sprintf("for range %d", draws)
 
 var (
 	programs = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
+	opening  = regexp.MustCompile("(?m)^\tstore, err := sqlite\\.OpenDefault.*\n")
 	drawing  = regexp.MustCompile(`(?ms)^\tid, err := ids\.Next\(ctx\).*?^\tfmt\.Println\(id\)$`)
 )
 
@@ -46,19 +47,22 @@ var built = sync.OnceValues(func() (b struct{ command, oneHost, manyHosts, endle
 	}
 	found := programs.FindAllStringSubmatch(string(text), -1)
 	if len(found) != 2 {
-		return b, fmt.Errorf("README.md has %d Go programs, not one for one host and one for many", len(found))
+		return b, fmt.Errorf("README.md has %d texts in Go, not a program and the line that opens another store", len(found))
 	}
+	oneHost := found[0][1]
+	manyHosts := strings.Replace(oneHost, "/store/sqlite", "/store/open", 1)
+	manyHosts = opening.ReplaceAllLiteralString(manyHosts, found[1][1])
 	b.command = filepath.Join(dir, "firn")
 	if out, err := exec.Command("go", "build", "-o", b.command, module+"/cmd/firn").CombinedOutput(); err != nil {
 		return b, fmt.Errorf("%w\n%s", err, out)
 	}
-	if b.oneHost, err = build(dir, "onehost", found[0][1], someDraws); err != nil {
+	if b.oneHost, err = build(dir, "onehost", oneHost, someDraws); err != nil {
 		return b, err
 	}
-	if b.manyHosts, err = build(dir, "manyhosts", found[1][1], someDraws); err != nil {
+	if b.manyHosts, err = build(dir, "manyhosts", manyHosts, someDraws); err != nil {
 		return b, err
 	}
-	b.endless, err = build(dir, "endless", found[1][1], "for ctx.Err() == nil")
+	b.endless, err = build(dir, "endless", manyHosts, "for ctx.Err() == nil")
 	return b, err
 })
 

@@ -19,8 +19,8 @@ func Damaged(e *store.FormatError, url string) []string {
 		return []string{OfLater}
 	}
 	return []string{
-		"if there is a backup: stop all processes that use the store, put the record " + e.Key + " back from it, then, before any process starts: " + Recover(url, false),
-		"only if there is no backup: stop all processes that use the store, delete the record " + e.Key + ", then: " + Recover(url, false) +
-			"; N is then above all that any of them has given out. A sequence or document that is missing then, create above its last number: firn series create NAME --kind sequence --first N, or --pattern PATTERN --after TEXT",
+		"if there is a backup: stop all processes that use the store, put the record " + e.Key + " back from it, then, before any process starts: " + Recover(url),
+		"only if there is no backup: stop all processes that use the store, delete the record " + e.Key + ", then: " + Recover(url) +
+			"; the N that it wants is then above all that any of them has given out. A sequence or document that is missing then, create above its last number: firn series create NAME --kind sequence --first N, or --pattern PATTERN --after TEXT",
 	}
 }

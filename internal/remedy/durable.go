@@ -44,13 +44,13 @@ func Restarted(url string) []string {
 // counter was created. Nothing says that the store has lost one: to recover it would leave out numbers,
 // and would not make it durable.
 func BecameLossy(err error, url string) []string {
-	return append(Durable(url), Lost(err, url, "if the store was restored, replaced or failed over, before that: stop every process that uses it, then: "+Recover(url, true))...)
+	return append(Durable(url), Lost(err, url, "if the store was restored, replaced or failed over, before that: stop every process that uses it, then: "+Recover(url))...)
 }
 
 // MayHaveLost is what to do about a counter that has stopped because its store can lose writes, and was
 // restarted or replaced.
 func MayHaveLost(err error, url string) []string {
-	return append(Restarted(url), Counter(err, url, true)...)
+	return append(Restarted(url), Counter(err, url)...)
 }
 
 // StandbyAway says what to do where commits of PostgreSQL wait for standbys and one of them does not

@@ -68,14 +68,14 @@ func Copied(e *sqlite.CopyError) []string {
 	default:
 		texts = append(texts, "only if you moved the file here yourself, it is no copy and no backup, and nothing used the original since: stop all processes that use this one, then: firn store recover"+StoreFlag("sqlite:"+e.Path)+" --moved")
 	}
-	return append(texts, "only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: "+Recover("sqlite:"+e.Path, false))
+	return append(texts, "only if no process will use the original or another copy again, as after you put a backup back: stop all processes that use this one, then: "+Recover("sqlite:"+e.Path))
 }
 
 // NoFile is what to do where the file of a store is not there. To recover makes no
 // file, so without a backup that alone would lead nowhere.
 func NoFile(url, backup string) []string {
 	return []string{
-		"if the file was moved, move it back and restart the programs that stopped (a running server: send SIGHUP). Or have every process use it where it is now: write sqlite:PATH, with its absolute path, in place of " + url + " wherever that is named (store or stores in firn.yaml, --store, FIRN_STORE), and set FIRN_STORE only where no store is named. If it is on a volume that is not mounted, mount that",
+		"if the file was moved, or its volume is not mounted: put it back, and restart the programs that stopped (a running server: send SIGHUP). To keep it elsewhere, write its new path wherever " + url + " is named",
 		backup,
 		LostForGood(url),
 	}

@@ -12,18 +12,13 @@ import (
 	"github.com/firn-id/firn/store/open"
 )
 
-// Recover is the command that makes a store safe, with what it needs: counters says that the
-// store has some. Otherwise it may have some, and the text says when the command needs more.
-func Recover(url string, counters bool) string {
-	const n = "more than any of them can have given out since the state that is in the store now"
+// Recover is the command that makes a store safe. It says how to find its --numbers, which no hint can know.
+func Recover(url string) string {
 	command, note := "firn store recover"+StoreFlag(url), ""
 	if WithoutPassword(url) != url { // without --store the command would be about the default file
 		command, note = "firn store recover --store URL", MaskedNote
 	}
-	if counters {
-		return command + " --numbers N, with N for its sequences and documents: " + n + addOutage + note
-	}
-	return command + " (if the store has sequences or documents, add --numbers N, with N " + n + addOutage + ")" + note
+	return command + " (it asks first; for sequences and documents it wants --numbers, and says how to find it" + addOutage + ")" + note
 }
 
 // NothingLost says which N is enough for [Recover] where a store is recovered only because it could lose
@@ -54,14 +49,14 @@ func Outage(text string, outage time.Duration) string {
 const WrongClock = "compare both with a clock that you trust, such as that of another host (date -u; SELECT now()), set the one that is wrong, and run this command again"
 
 // Counter is what to do about a counter that stands still because its store may have lost its
-// last numbers. Counters is that of [Recover].
-func Counter(err error, url string, counters bool) []string {
-	return Lost(err, url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+Recover(url, counters))
+// last numbers.
+func Counter(err error, url string) []string {
+	return Lost(err, url, "if the store was restored, replaced or failed over: stop every process that uses it, then: "+Recover(url))
 }
 
 // Backup is what to do about a missing file of which there is a backup.
 func Backup(url string) string {
-	return "if there is a backup: stop all processes that use the store, put the backup back, then: " + Recover(url, false)
+	return "if there is a backup: stop all processes that use the store, put the backup back, then: " + Recover(url)
 }
 
 // MaskedNote explains the placeholder of a URL that is not shown.

@@ -92,8 +92,8 @@ func TestReadyButForADocument(t *testing.T) {
 	mixed := newServer(t, &server.Options{Tokens: tokens}, document("invoice"), flake(t, memory.New(), "photo", nil))
 	h := handler(t, mixed, nil)
 	for want, headers := range map[string][]string{
-		"ready, but for series invoice: the store does not answer, and no number is left in hand; numbers resume when it answers: connection refused\n": bearer(admin),
-		"ready, but at least one series is not ready: the store does not answer, and no number is left in hand; numbers resume when it answers\n":       nil,
+		"ready, but for series invoice: the store does not answer, and there are no numbers until it answers: connection refused\n": bearer(admin),
+		"ready, but at least one series is not ready: the store does not answer, and there are no numbers until it answers\n":       nil,
 	} {
 		if got := call(h, "GET", "/readyz", headers...); got.status != 200 || string(got.body) != want {
 			t.Errorf("%s, want 200 %s", got, want)
