@@ -164,7 +164,7 @@ func TestPlanOfPassword(t *testing.T) {
 		}
 		var found []string
 		for _, r := range p.Obstacles {
-			if strings.Contains(r.Reason, "password") {
+			if strings.Contains(r.Reason, "would record the password") {
 				found = append(found, r.String()+" / "+r.Do())
 			}
 		}
