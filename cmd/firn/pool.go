@@ -271,7 +271,11 @@ func (l *poolLine) show(out io.Writer, asJSON bool) error {
 	if l.GivingUp != "" {
 		say("", "being changed from or to %s: repeat firn pool set", l.GivingUp)
 	}
-	say("without the store", "ids continue for %s; a process may ask for %s at most", secondsText(l.Outage), secondsText(l.OutageLimit))
+	more := ""
+	if l.Outage >= min(pool.DefaultOutage.Seconds(), l.OutageLimit) { // less: on a lossy store nobody gets more
+		more = fmt.Sprintf("; a process may ask for %s at most", secondsText(l.OutageLimit))
+	}
+	say("without the store", "ids continue for %s%s", secondsText(l.Outage), more)
 	say("ids start", "%s", l.startText())
 	if len(l.MayRepeat) > 0 {
 		say("may repeat ids of", "%s", strings.Join(l.MayRepeat, ", "))

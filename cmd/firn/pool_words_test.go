@@ -236,3 +236,23 @@ func TestWideningOverAPoolOfAnotherLayout(t *testing.T) {
 	mustAll(t, "pool set --workers 128-255", "pool set web --workers 32-127", "pool set web --workers 96-127")
 	refused("pool set shop --workers 0-95", "which had workers 64-95 with another layout", "take workers that no pool ever had: shop does not get these\n")
 }
+
+// TestShowOutage: pool show offers a longer budget only where a process gets it.
+func TestShowOutage(t *testing.T) {
+	zero := int64(0)
+	for _, tt := range []struct {
+		outage, limit float64 // seconds
+		want          string
+	}{
+		{300, 300, "ids continue for 5m; a process may ask for 5m at most\n"},
+		{300, 600, "ids continue for 5m; a process may ask for 10m at most\n"},
+		{60, 60, "ids continue for 1m; a process may ask for 1m at most\n"},
+		{3, 300, "ids continue for 3s\n"},
+	} {
+		l := poolLine{Held: &zero, Free: &zero, Unusable: &zero, Outage: tt.outage, OutageLimit: tt.limit}
+		var out strings.Builder
+		if err := l.show(&out, false); err != nil || !strings.Contains(out.String(), "  "+tt.want) {
+			t.Errorf("%v: %v\n%s", tt, err, &out)
+		}
+	}
+}
