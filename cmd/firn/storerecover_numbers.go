@@ -125,7 +125,7 @@ func (n skipped) explain(err error, c *recovery.Contents, url, flags string) err
 
 // missing is the error where nobody has said how far some series had come.
 func (n skipped) missing(e *recovery.NumbersError, c *recovery.Contents) error {
-	which := fmt.Sprintf("%d series that count", len(e.Series))
+	which := phrase.Counted(int64(len(e.Series)), "series that counts", "series that count")
 	if len(n.each) > 0 {
 		which = "series that count, " + phrase.And(e.Series)
 	}
