@@ -47,7 +47,7 @@ func TestLossySeries(t *testing.T) {
 	server.Kill(t)
 	server.Start(t)
 	firn(1, `series "invoice" has stopped: the store can lose writes and was restarted or replaced, so it may have forgotten the last numbers`, next...)
-	firn(1, "--numbers N, with N for its sequences and documents", next...)
+	firn(1, "for sequences and documents it wants --numbers, and says how to find it", next...)
 	firn(2, "--numbers is missing", "store", "recover", "--yes", "--outage", "1s")
 	firn(0, "document invoice: 100 numbers are left out", "store", "recover", "--yes", "--outage", "1s", "--numbers", "100")
 	firn(0, "R105\n", next...)

@@ -111,7 +111,7 @@ func TestTicketFileMoved(t *testing.T) {
 	}
 	path := filepath.Join(dir, "b.db")
 	for _, command := range []string{"next tick", "series create tick --kind sequence", "series create", "series raise tick 5000"} {
-		errs := refusedWith(t, strings.Fields(command), "there is no store sqlite:"+path, "in place of sqlite:"+path+" wherever that is named", "move it back")
+		errs := refusedWith(t, strings.Fields(command), "there is no store sqlite:"+path, "write its new path wherever sqlite:"+path+" is named", "put it back")
 		if remedy.IsFile(path) || strings.Contains(errs, "FIRN_STORE=") {
 			t.Errorf("%s: file %t: %s", command, remedy.IsFile(path), errs)
 		}
