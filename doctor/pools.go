@@ -26,7 +26,7 @@ func (c *poolCheck) missing(durability store.Durability) bool {
 	switch {
 	case c.records != nil && c.records.later: // said of its record
 	case c.records != nil && len(c.records.workers) > 0:
-		c.say(Bad, "record", "restore a backup, then: "+remedy.Recover("")+"; or, if there is none: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
+		c.say(Bad, "record", "if there is a backup: restore it, then: "+remedy.Recover("")+"; only if there is no backup: "+ensure, "the record of the pool is missing or unreadable, and it has %s",
 			phrase.Plural(len(c.records.workers), "worker"))
 	case c.records != nil && c.records.begun:
 		c.say(Bad, "record", "if nobody is creating it at this moment: "+ensure, "the pool is not created yet: that has begun, and has not ended")

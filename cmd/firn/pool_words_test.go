@@ -115,7 +115,7 @@ func TestLostPoolGetsItsWorkersBack(t *testing.T) {
 		}
 	}
 	lose()
-	const with = "if there is none, with the layout and the workers that the pool had: firn pool ensure default --workers 0-15"
+	const with = "only if there is no backup, with the layout and the workers that the pool had: firn pool ensure default --workers 0-15"
 	follows(t, "next --pool default", with, "pool ensure")
 	lose()
 	errs := follows(t, "pool ensure default", "which the other pools leave to it: firn pool ensure default --workers 0-15", "pool ensure")

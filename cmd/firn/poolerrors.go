@@ -59,7 +59,8 @@ func poolFailure(err error, at poolPlace) *ui.Failure {
 	switch {
 	case errors.As(err, &lost):
 		return ui.Failed("%w", ui.Rename(fmt.Sprintf("%s has no pool %q, and has %s of its workers: the pool was lost", storeAt(at.url), lost.Pool, phrase.Plural(lost.Workers, "record")), lost)).
-			Hint("restore a backup, then: %s; or, if there is none, %s", remedy.Recover(at.url), ensureLost(lost.Pool, lost.Left, at.from))
+			Hint("if there is a backup: restore it, then: %s", remedy.Recover(at.url)).
+			Hint("only if there is no backup, %s", ensureLost(lost.Pool, lost.Left, at.from))
 	case errors.As(err, &missing):
 		return elsewhereFirst(err, missingPool(err, missing, at))
 	case errors.As(err, &early):
