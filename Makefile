@@ -38,12 +38,13 @@ RUN ?=
 RACE ?=
 
 # How many packages are tested at once: mostly they wait for servers and clocks.
-AT_ONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
+CORES   := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+AT_ONCE := $(shell echo $$(($(CORES) + 1)))
 
 # What the race detector has no part in, and takes ten times as long with it:
-# simulations, each in one goroutine, the test servers, and tests of other processes
+# simulations, plans and pages, each in one goroutine, the test servers, and tests of other processes
 # and of the repository.
-RACELESS := internal/term|internal/block|internal/sim|internal/mutants|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest|firn/clients
+RACELESS := firn/plan|internal/pagefile|internal/term|internal/block|internal/sim|internal/mutants|internal/testserver|internal/torture|internal/model|internal/moves|internal/repotest|firn/clients
 
 # SQLite is C translated to Go, which takes ten times as long under the detector, and finds nothing of firn's.
 DETECTOR := -race -gcflags='modernc.org/...=-race=false'
@@ -51,9 +52,9 @@ DETECTOR := -race -gcflags='modernc.org/...=-race=false'
 # What make test runs without it in any case, and make race runs too. These packages start the
 # command some thousand times, and a command with the detector takes four times the processor
 # time to start; what it runs is tested under the detector in the packages below. These tests
-# measure memory, or mostly wait for other processes.
+# measure memory, mostly wait for other processes and servers, or have one goroutine and much to do.
 CALLERS        := cmd/firn|internal/readme
-RACELESS_TESTS := Processes|Year.*|Even|EvenForAYear|EvenOverManyLives|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|IdleMemory|PipelineMemory
+RACELESS_TESTS := Processes|Year.*|Even|EvenForAYear|EvenOverManyLives|Killed|Aborted|Late|Restarted|Promoted|StandbyBehind|Stalled|IdleMemory|PipelineMemory|StateSet|ChangesThatAreSafe|Story
 RACELESS_IN    := $(shell grep -rlE --include=*_test.go '^func Test($(RACELESS_TESTS))\>' . | xargs -n1 dirname | sort -u)
 PACKAGES_BUT    = $$(go list ./... | grep -vE '/($(1))(/|$$)')
 
@@ -79,7 +80,7 @@ GOTEST := go test -p $(AT_ONCE) -timeout 45m
 ONCE := -count=1 -vet=off
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test raced unraced raceless race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server bench-page site fmt tidy clean
+.PHONY: help build dist cross vet check test raced others race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server bench-page site fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,15 +111,17 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests but the long ones, on real servers where they are or can be installed
-	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k raced unraced raceless,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
+	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k -j2 AT_ONCE=$(CORES) raced others,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
 
-# The three parts of make test RACE=1; together they run each test once. The package that takes longest comes first.
+# The two halves of make test RACE=1, which run side by side; together they run each test once. In each
+# the package that takes longest comes first.
 raced:
 	CGO_ENABLED=1 $(GOTEST) $(ONCE) $(DETECTOR) -skip '^Test($(RACELESS_TESTS))$$' ./shard/move $(call PACKAGES_BUT,$(RACELESS)|$(CALLERS))
-unraced:
-	$(GOTEST) $(ONCE) -run '^Test($(RACELESS_TESTS))$$' $(RACELESS_IN)
-raceless:
-	$(GOTEST) $(ONCE) $$(go list ./... | grep -E '/($(RACELESS)|$(CALLERS))(/|$$)')
+others:
+	@failed=0; \
+	$(GOTEST) $(ONCE) ./cmd/firn $$(go list ./... | grep -E '/($(RACELESS)|$(CALLERS))(/|$$)') || failed=1; \
+	$(GOTEST) $(ONCE) -run '^Test($(RACELESS_TESTS))$$' $(RACELESS_IN) || failed=1; \
+	exit $$failed
 
 race: ## run the tests under the race detector, also those that make test RACE=1 does not
 	CGO_ENABLED=1 $(SERVERS) run $(GOTEST) $(DETECTOR) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(call PACKAGES_BUT,$(RACELESS)))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // Layouts for tests. Their epoch lies before the time of a synctest bubble,
@@ -259,7 +260,8 @@ func threads(t *testing.T, n int) {
 }
 
 // In a layout of one id a tick, each id that is issued after Close lies above
-// what Close returned. With a whole second to borrow nobody waits.
+// what Close returned. With a whole second to borrow nobody waits. make full closes four times
+// as many.
 func TestCloseAmongCallers(t *testing.T) {
 	threads(t, 8)
 	for _, tt := range []struct {
@@ -273,7 +275,11 @@ func TestCloseAmongCallers(t *testing.T) {
 		{"many that append", 12, 40, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for i := range tt.closes {
+			step := 4
+			if testserver.Long() {
+				step = 1
+			}
+			for i := 0; i < tt.closes; i += step {
 				g := generator(t, bare, grantOf(bare, time.Hour), &firn.GeneratorOptions{Borrow: firn.MaxBorrow})
 				closeAmong(t, g, tt.callers, tt.batch, i%300)
 			}
@@ -326,10 +332,15 @@ func closeAmong(t *testing.T, g *firn.Generator, callers, batch, delay int) {
 	}
 }
 
-// Many callers reach the end of a grant at once, without waiting before it.
+// Many callers reach the end of a grant at once, without waiting before it. make full has them
+// do it more often.
 func TestHorizonAmongCallers(t *testing.T) {
 	threads(t, 8)
-	for range 100 {
+	rounds := 25
+	if testserver.Long() {
+		rounds = 100
+	}
+	for range rounds {
 		const ids = 20_000
 		grant := grantOf(bare, 0)
 		grant.Horizon = grant.Base + ids

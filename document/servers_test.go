@@ -29,6 +29,10 @@ var backends = []struct {
 	{"redis", testserver.Redis},
 }
 
+// inFirstTier are the backends that make test takes: a file, the server that most have, and one
+// that may lose what it acknowledged. The tests of each store have what is its own.
+var inFirstTier = []string{"sqlite", "postgres", "redis"}
+
 // connected returns a connection of its own to a store.
 func connected(t *testing.T, url string) *open.Store {
 	t.Helper()
@@ -100,9 +104,11 @@ func draw(ctx context.Context, all []*document.Series, each int, d *drawn) {
 					got, err := s.Append(call, nil, 1+i%3)
 					cancel()
 					d.add(got, err)
+					pause := 5 * time.Millisecond // the processor is the server's too
 					if err != nil {
-						time.Sleep(20 * time.Millisecond)
+						pause = 20 * time.Millisecond
 					}
+					time.Sleep(pause)
 					i += len(got)
 				}
 			})
@@ -113,10 +119,13 @@ func draw(ctx context.Context, all []*document.Series, each int, d *drawn) {
 
 // Processes on every store draw one series without a gap, while all goes well,
 // and without a repetition while the server is killed and started again. A lossy
-// one stops then, until its operator has raised the counters.
+// one stops then, until its operator has raised the counters. make full takes all stores.
 func TestServers(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
+			if !slices.Contains(inFirstTier, b.name) {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel() // most of it is waiting for a server
 			url := "sqlite:" + filepath.Join(t.TempDir(), "ids.db")
 			var server *testserver.Server

@@ -4,16 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/firn-id/firn/document"
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // TestTemplateOnStores: on every store processes that begin names at the same moment share their counters.
+// make full takes all stores.
 func TestTemplateOnStores(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
+			if !slices.Contains(inFirstTier, b.name) {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
 			url := "sqlite:" + filepath.Join(t.TempDir(), "ids.db")
 			if b.server != nil {

@@ -129,8 +129,10 @@ func (s *shop) goesOn(l *Lease, within time.Duration) {
 
 // A standby that lags is connected while leases are held: within a look they go by
 // the lossy rules. It is promoted without the last extensions, and stands alone:
-// who comes then, and sees a durable store, repeats nothing.
+// who comes then, and sees a durable store, repeats nothing. TestStoreBecomesLossy has the same
+// in one process, and the tests of store/postgres see what standbys there are.
 func TestPostgresGetsAStandby(t *testing.T) {
+	testserver.OnlyLong(t)
 	t.Parallel()
 	primary := testserver.Postgres(t)
 	front := testserver.NewProxy(t, primary.Addr())
@@ -175,7 +177,8 @@ func TestPostgresGetsAStandby(t *testing.T) {
 }
 
 // Two roles see two promises at one time: who comes after one has seen a lossy one
-// goes by that, and a crash that forgets its last writes repeats nothing.
+// goes by that, and a crash that forgets its last writes repeats nothing. make full has three
+// crashes.
 func TestPostgresRoles(t *testing.T) {
 	t.Parallel()
 	primary := testserver.Postgres(t)
@@ -200,7 +203,11 @@ func TestPostgresRoles(t *testing.T) {
 	if st := late.State(); !strings.HasPrefix(st.Why, "seen by another process: ") {
 		t.Errorf("%+v", st)
 	}
-	for range 3 {
+	crashes := 1
+	if testserver.Long() {
+		crashes = 3
+	}
+	for range crashes {
 		primary.Kill(t)
 		primary.Start(t)
 		for _, l := range []*Lease{early, quick, late} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,7 +59,8 @@ var scenarios = []struct {
 	{name: "connections cut", served: true, test: connectionsCut},
 }
 
-// TestOverStores runs them all at once: mostly they wait.
+// TestOverStores runs them all at once: mostly they wait. make full takes all stores; what is
+// a store's own is tested with the store.
 func TestOverStores(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -73,6 +75,9 @@ func TestOverStores(t *testing.T) {
 			}
 			running.Go(func() {
 				t.Run(sc.name+"/"+b.name, func(t *testing.T) {
+					if !slices.Contains([]string{"sqlite", "postgres", "redis"}, b.name) {
+						testserver.OnlyLong(t)
+					}
 					sc.test(newOver(t, b, sc.own))
 				})
 			})

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/lease"
 	"github.com/firn-id/firn/page"
 	"github.com/firn-id/firn/store"
@@ -388,8 +389,12 @@ func spawn(t *testing.T, role, path string, out io.Writer) (cmd *exec.Cmd, end f
 
 // TestProcesses: many processes take ids from one page while its agent is killed and started again, ended and started
 // again, and the clock fields are filled with noise for a while. No id comes twice, and those of each process increase.
+// make full has more processes, and does it twice.
 func TestProcesses(t *testing.T) {
-	const processes = 64
+	processes, rounds := 24, 2
+	if testserver.Long() {
+		processes, rounds = 64, 4
+	}
 	path := filepath.Join(t.TempDir(), "page") // on a disk, with the SQLite file
 	kill, end := spawn(t, "agent", path, os.Stderr)
 	open(t, path)
@@ -405,7 +410,7 @@ func TestProcesses(t *testing.T) {
 		_, ends[i] = spawn(t, "client", path, f)
 	}
 	time.Sleep(2 * time.Second)
-	for round := range 4 {
+	for round := range rounds {
 		if round%2 == 0 {
 			_ = kill.Process.Kill()
 		}

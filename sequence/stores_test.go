@@ -155,13 +155,17 @@ func (n *numbers) check(t *testing.T, granted firn.ID) {
 }
 
 // TestOverStores draws from a series on every store there is an adapter for, with
-// hand-back, and while its server is killed and started again.
+// hand-back, and while its server is killed and started again. make full takes all
+// stores; the tests of each have what is its own.
 func TestOverStores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("servers are not started with -short")
 	}
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
+			if !slices.Contains([]string{"sqlite", "postgres", "redis"}, b.name) {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
 			overStore(t, b)
 		})
@@ -239,7 +243,7 @@ func overStore(t *testing.T, b backend) {
 }
 
 // A series over three stores of different kinds goes on while one is killed, and
-// with it again when it is back.
+// with it again when it is back. make full kills each of them.
 func TestTicketsOverStores(t *testing.T) {
 	if testing.Short() {
 		t.Skip("servers are not started with -short")
@@ -265,7 +269,11 @@ func TestTicketsOverStores(t *testing.T) {
 		drawing.Go(func() { n.drawMixed(s, done) })
 	}
 	n.more(t, "all there", 1000)
-	for i, server := range servers {
+	killed := servers[:1]
+	if testserver.Long() {
+		killed = servers
+	}
+	for i, server := range killed {
 		server.Kill(t)
 		n.more(t, fmt.Sprintf("without store %d", i), 2000)
 		server.Start(t)

@@ -10,13 +10,25 @@ import (
 	"time"
 
 	"github.com/firn-id/firn"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/sequence"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/memory"
 	"github.com/firn-id/firn/store/storetest"
 )
 
-var tortureFor = flag.Duration("torture", 2*time.Second, "how long TestTorture goes on")
+// TestTorture goes on for so long, and until it has so many numbers.
+var tortureFor = flag.Duration("torture", shortTorture(), "how long TestTorture goes on")
+
+const tortureNeeds = 1000
+
+// shortTorture is longer in make full.
+func shortTorture() time.Duration {
+	if testserver.Long() {
+		return 2 * time.Second
+	}
+	return time.Second / 2
+}
 
 // shaken is a store whose requests and replies come late, never or twice, and
 // whose callers may be paused between any two steps.
@@ -90,8 +102,15 @@ func torture(t *testing.T, kind string) {
 		t.Fatal(err)
 	}
 	n := newNumbers()
-	end, cancel := context.WithTimeout(ctx, *tortureFor)
+	end, cancel := context.WithCancel(ctx)
 	defer cancel()
+	go func() {
+		defer cancel()
+		time.Sleep(*tortureFor)
+		for until := time.Now().Add(time.Minute); kind != "bounded" && n.count() < tortureNeeds && time.Now().Before(until); {
+			time.Sleep(10 * time.Millisecond) // on a busy machine
+		}
+	}()
 	var all sync.WaitGroup
 	for p := range 3 {
 		all.Go(func() {
@@ -113,7 +132,7 @@ func torture(t *testing.T, kind string) {
 		granted = max(granted, info(t, f).Granted)
 	}
 	n.check(t, granted)
-	if kind != "bounded" && n.count() < 1000 {
+	if kind != "bounded" && n.count() < tortureNeeds {
 		t.Errorf("only %d numbers", n.count())
 	}
 	if n.forgot > 0 {
@@ -193,7 +212,7 @@ func operate(t *testing.T, end context.Context, stores []*storetest.Faulty) {
 // Numbers that Next takes without a lock and those that Reserve takes of the same
 // block meanwhile are different ones.
 func TestNextBesideReserve(t *testing.T) {
-	const each = 100_000
+	const each = 20_000
 	s := begin(t, memory.New(), sequence.Options{Cache: 1 << 20, MaxUnused: 1 << 20})
 	defer closeSeries(t, s)
 	next(t, s)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/shard"
 	"github.com/firn-id/firn/shard/install"
 	"github.com/firn-id/firn/shard/topology"
@@ -32,20 +34,65 @@ func newServers(t testing.TB, keys string, count int, names ...string) servers {
 	t.Helper()
 	all := make(servers)
 	for i, name := range names {
-		all[name] = newDatabase(t)
-		all.make(t, name, keys, count, func(n int) bool { return n*len(names)/count == i })
+		all[name] = copiedServer(t)
+		all.fill(t, name, keys, count, func(n int) bool { return n*len(names)/count == i })
 	}
 	return all
 }
 
-// make makes one server, whose shards are some of the cluster's.
-func (all servers) make(t testing.TB, name, keys string, count int, owns func(n int) bool) {
+// blank is a database of the shared server with all functions and no shard. Each server of a cluster is a copy of it: to
+// make the functions anew takes much longer.
+var blank struct {
+	once sync.Once
+	made bool
+}
+
+// copiedServer is a database of its own with all functions.
+func copiedServer(t testing.TB) *database {
+	t.Helper()
+	server := testserver.Shared(t, testserver.Postgres)
+	blank.once.Do(func() {
+		if err := testdb.Make(t.Context(), server.URL(), "shard_blank"); err != nil {
+			t.Fatal(err)
+		}
+		c, err := pgx.Connect(t.Context(), testdb.URL(server.URL(), "shard_blank"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(context.Background()) // one that has a session cannot be copied
+		mustExec(t, c, functions(t))
+		blank.made = true
+	})
+	if !blank.made {
+		t.Fatal("another test could not make the database that is copied")
+	}
+	db := openDatabase(t, testdb.New(t, server, fmt.Sprintf("shard%d", made.Add(1)), "TEMPLATE shard_blank"))
+	mustExec(t, db.Conn, "SELECT firn.take_incarnation(); UPDATE firn.server SET formerly = '{}'")
+	return db
+}
+
+// functions makes the functions of a server of a cluster, and the role of applications.
+func functions(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;\n")
 	if err := errors.Join(install.WriteGenerator(&b, firn.MustLayout("instagram")), install.WriteGrants(&b, "app")); err != nil {
 		t.Fatal(err)
 	}
+	return b.String()
+}
+
+// make makes one server, whose shards are some of the cluster's.
+func (all servers) make(t testing.TB, name, keys string, count int, owns func(n int) bool) {
+	t.Helper()
+	mustExec(t, all[name].Conn, functions(t))
+	all.fill(t, name, keys, count, owns)
+}
+
+// fill makes the shards of a server that has the functions.
+func (all servers) fill(t testing.TB, name, keys string, count int, owns func(n int) bool) {
+	t.Helper()
+	var b strings.Builder
 	fmt.Fprintf(&b, "UPDATE firn.server SET cluster = 'c0ffee', name = '%s', shards = %d, keys = '%s', schemas = 'insta%%d';\n", name, count, keys)
 	for n := range count {
 		if !owns(n) {

@@ -86,7 +86,8 @@ func TestCommit(t *testing.T) {
 }
 
 // TestLostAnywhere cuts connections at any moment under writers. A transaction is
-// there if that was reported, and is not if another error was.
+// there if that was reported, and is not if another error was. make full has more writers, and
+// cuts them more often.
 func TestLostAnywhere(t *testing.T) {
 	all, proxy, c := through(t)
 	done := make(chan struct{})
@@ -94,7 +95,11 @@ func TestLostAnywhere(t *testing.T) {
 	outcome := map[string]error{}
 	var committed atomic.Int64
 	var writers sync.WaitGroup
-	for w := range 8 {
+	crowd, cuts := 4, 20
+	if testserver.Long() {
+		crowd, cuts = 8, 60
+	}
+	for w := range crowd {
 		writers.Go(func() {
 			for i := 0; ; i++ {
 				select {
@@ -113,7 +118,7 @@ func TestLostAnywhere(t *testing.T) {
 			}
 		})
 	}
-	for range 60 {
+	for range cuts {
 		before := committed.Load()
 		eventually(t, func() error { // each cut meets them at work
 			if committed.Load() <= before {
@@ -126,7 +131,7 @@ func TestLostAnywhere(t *testing.T) {
 	}
 	close(done)
 	writers.Wait()
-	rows := map[string]int{}
+	rows, ambiguous, failed := map[string]int{}, 0, 0
 	for n := range 2 {
 		var text string
 		r, err := all["a"].Query(t.Context(), fmt.Sprintf("SELECT text FROM insta%d.item", n))
@@ -137,7 +142,6 @@ func TestLostAnywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ambiguous, failed := 0, 0
 	for text, err := range outcome {
 		switch {
 		case rows[text] > 1:

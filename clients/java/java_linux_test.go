@@ -50,36 +50,8 @@ func TestTake(t *testing.T) {
 	slow := clienttest.Serve(t, clienttest.Slow).Path
 	clienttest.Refused(t, java("-Dwait=0", "Take", "batch", slow, "1", "100000"), "BUSY: firn: page "+slow+": the ids of this moment are used up; retry")
 
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		at   int
-		to   byte
-		says string
-	}{
-		"copy":   {4000, 0, "it is a copy; use the original"},
-		"boot":   {20, 1, "started again since, or it is of another host; start its agent here"},
-		"time":   {33, 1, "another time namespace; run the agent"},
-		"format": {8, 4, "a format that this package does not know: use a newer one"},
-		"header": {128, 0xff, "its header is damaged"},
-		"magic":  {0, 1, "it is not a page"},
-	} {
-		b := bytes.Clone(whole)
-		b[c.at] ^= c.to
-		bad := path + "." + name
-		if err := os.WriteFile(bad, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		clienttest.Refused(t, java("Take", "next", bad, "1"), "UNUSABLE: firn: page "+bad+": ", c.says)
-	}
-	if err := os.Symlink(path, path+".link"); err != nil {
-		t.Fatal(err)
-	}
-	clienttest.Refused(t, java("Take", "next", path+".link", "1"), "UNUSABLE", "it is not a page")
+	unusable(t, java, path)
 	clienttest.Refused(t, java("-Dwait=0", "Take", "next", path+"x", "1"), "NO_PAGE: firn: page "+path+"x: there is no page; start its agent")
-	clienttest.Refused(t, java("Take", "next", "/proc/self/stat", "1"), "UNUSABLE", "its file system is proc: use a path on tmpfs, ext4 or xfs, such as /dev/shm")
 
 	agent.Kill()
 	time.Sleep(clienttest.Outage + time.Second)
@@ -89,6 +61,52 @@ func TestTake(t *testing.T) {
 	clienttest.Refused(t, java("-Dwait=0", "Take", "next", path, "1"), "CLOSED: firn: page "+path+": its agent has ended; start it again")
 	if out, err := java("Take", "interrupt", path).Output(); err != nil || strings.TrimSpace(string(out)) != "CLOSED true" {
 		t.Errorf("a thread that is interrupted: %s, %v", out, err)
+	}
+}
+
+// unusable has one process open what a page must not be: a Java takes long to start.
+func unusable(t *testing.T, java func(args ...string) *exec.Cmd, path string) {
+	t.Helper()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := []string{"Take", "refused"}
+	var says []string
+	for _, c := range []struct {
+		name string
+		at   int
+		to   byte
+		says string
+	}{
+		{"copy", 4000, 0, "it is a copy; use the original"},
+		{"boot", 20, 1, "started again since, or it is of another host; start its agent here"},
+		{"time", 33, 1, "another time namespace; run the agent"},
+		{"format", 8, 4, "a format that this package does not know: use a newer one"},
+		{"header", 128, 0xff, "its header is damaged"},
+		{"magic", 0, 1, "it is not a page"},
+	} {
+		b := bytes.Clone(whole)
+		b[c.at] ^= c.to
+		if err := os.WriteFile(path+"."+c.name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused, says = append(refused, path+"."+c.name), append(says, c.says)
+	}
+	if err := os.Symlink(path, path+".link"); err != nil {
+		t.Fatal(err)
+	}
+	refused = append(refused, path+".link", "/proc/self/stat")
+	says = append(says, "it is not a page", "its file system is proc: use a path on tmpfs, ext4 or xfs, such as /dev/shm")
+	out, err := java(refused...).CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(lines) != len(says) {
+		t.Fatalf("%v: %s, want %d lines", err, out, len(says))
+	}
+	for i, line := range lines {
+		if bad := refused[2+i]; !strings.HasPrefix(line, "UNUSABLE: firn: page "+bad+": ") || !strings.Contains(line, says[i]) {
+			t.Errorf("%s: %s, want %q", bad, line, says[i])
+		}
 	}
 }
 
@@ -132,7 +150,6 @@ func TestWaits(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	java := build(t)
 	clienttest.Storm(t,
-		func(path string) *exec.Cmd { return java("Take", "until", path) },
 		func(path string) *exec.Cmd { return java("Take", "until", path) },
 		func(path string) *exec.Cmd { return java("Take", "until", path, "8") },
 	)

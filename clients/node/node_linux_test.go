@@ -160,5 +160,5 @@ func TestErrors(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	node := install(t)
 	until := func(path string) *exec.Cmd { return node("take.js", "until", path) }
-	clienttest.Storm(t, until, until, until)
+	clienttest.Storm(t, until, until)
 }

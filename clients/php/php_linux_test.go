@@ -12,6 +12,7 @@ import (
 
 	"github.com/firn-id/firn"
 	"github.com/firn-id/firn/clients/internal/clienttest"
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/version"
 )
 
@@ -160,7 +161,7 @@ func (p php) readme(t *testing.T) {
 
 func (p php) storm(t *testing.T) {
 	client := func(path string) *exec.Cmd { return p.command(t, "take.php", "until", path) }
-	clienttest.Storm(t, client, client, client, client)
+	clienttest.Storm(t, client, client)
 }
 
 func (p php) lanes(t *testing.T) {
@@ -169,8 +170,8 @@ func (p php) lanes(t *testing.T) {
 
 // Short processes, one after the other, use one worker. Their ids increase from process to process.
 func (p php) short(t *testing.T) {
-	n := 200
-	if os.Getenv("FIRN_LONG") != "" {
+	n := 40
+	if testserver.Long() {
 		n = 10_000
 	}
 	a := clienttest.Serve(t)

@@ -107,7 +107,7 @@ func (p python) waits(t *testing.T) {
 
 func (p python) storm(t *testing.T) {
 	client := func(path string) *exec.Cmd { return p.command(t, "take.py", "until", path) }
-	clienttest.Storm(t, client, client, client, client)
+	clienttest.Storm(t, client, client)
 }
 
 func (p python) lanes(t *testing.T) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"maps"
@@ -22,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/firn-id/firn/internal/testserver"
+	"github.com/firn-id/firn/internal/testserver/testdb"
 	"github.com/firn-id/firn/internal/variable"
 )
 
@@ -69,11 +71,43 @@ func (s *pageServers) start(t *testing.T, scheme string) *testserver.Server {
 		if t.Failed() { // a page that ended early leaves slots, subscriptions and sessions
 			return
 		}
+		if scheme == "postgres" {
+			emptied(t, server)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.free[scheme] = append(s.free[scheme], server)
 	})
 	return server
+}
+
+// emptied drops the databases and roles that a page has made: the next page has servers without them.
+func emptied(t *testing.T, server *testserver.Server) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context()) // the test has ended
+	c, err := pgx.Connect(ctx, server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	names := func(query string) []string {
+		rows, _ := c.Query(ctx, query)
+		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		return all
+	}
+	for _, name := range names("SELECT quote_ident(datname) FROM pg_database WHERE NOT datistemplate AND datname <> 'postgres'") {
+		testdb.Drop(server.URL(), name)
+	}
+	for _, role := range names("SELECT quote_ident(rolname) FROM pg_roles WHERE rolname !~ '^pg_' AND rolname <> current_user") {
+		for _, sql := range []string{"DROP OWNED BY " + role + " CASCADE", "DROP ROLE " + role} {
+			if _, err := c.Exec(ctx, sql); err != nil {
+				t.Errorf("%s: %v", sql, err)
+			}
+		}
+	}
 }
 
 // take returns a server that no page uses, or nil.

@@ -25,6 +25,10 @@ import (
 
 var updatePages = flag.Bool("update", false, "write into the pages of docs what their commands print now")
 
+// longPages are typed by make full alone: they move shards again and again, as TestMoveScripts,
+// and the tests of reopen and of backups do with the same messages.
+var longPages = []string{"docs/reference/shards-moves.md", "docs/reference/shards-recovery.md"}
+
 // TestPages types every command of the pages, on real servers, and compares what is
 // printed with what the page says. With -update the page is made to say it.
 func TestPages(t *testing.T) {
@@ -35,6 +39,9 @@ func TestPages(t *testing.T) {
 			continue // TestHostedPage
 		}
 		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
+			if slices.Contains(longPages, name) {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
 			servers.typePage(t, name)
 		})

@@ -43,7 +43,7 @@ func TestServeClient(t *testing.T) {
 						t.Errorf("%s: %v", series, err)
 						return
 					}
-					if *mine = append(*mine, id); len(*mine)%100 == 0 {
+					if *mine = append(*mine, id); len(*mine)%10 == 0 {
 						time.Sleep(time.Millisecond)
 					}
 				}

@@ -304,7 +304,7 @@ func TestServeTwo(t *testing.T) {
 						return
 					}
 					all.add(t, int64(id))
-					time.Sleep(100 * time.Microsecond)
+					time.Sleep(time.Millisecond)
 				}
 			})
 		}

@@ -129,7 +129,7 @@ func (s *served) do(method, path, token string) (int, string) {
 // until waits until done reports true.
 func (s *served) until(what string, done func() bool) {
 	s.t.Helper()
-	for end := time.Now().Add(long); !done(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(long); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("not within %s: %s\n%s", long, what, s.log)
 		}
@@ -328,5 +328,6 @@ func drawUntil(ctx context.Context, t *testing.T, c *redis.Client, series string
 			continue
 		}
 		all.add(t, id)
+		time.Sleep(time.Millisecond) // the server has other things to do too
 	}
 }

@@ -107,7 +107,7 @@ func TestShardsRevertBesideFinish(t *testing.T) {
 	succeed(t, with("init --count 4 --yes")...)
 	onDatabase(t, addresses["a"], "CREATE TABLE insta0.t (id bigint PRIMARY KEY DEFAULT insta0.next_id(), x text); INSERT INTO insta0.t (x) SELECT repeat('x', 100) FROM generate_series(1, 2000)")
 	rows, won := int64(2000), map[string]int{}
-	at, other, rounds := "a", "b", 3
+	at, other, rounds := "a", "b", 1
 	if testserver.Long() {
 		rounds = 10
 	}

@@ -16,6 +16,7 @@ import (
 // TestShardsOlderBackup: each command leads to the copy that has all rows, and typed literally the
 // commands open that one. The copy that lacks rows is opened, and the other one dropped, only by a claim.
 func TestShardsOlderBackup(t *testing.T) {
+	testserver.OnlyLong(t) // TestOlderBackup of package move looks at the same two copies
 	t.Parallel()
 	a, b, with := olderBackup(t)
 	for _, words := range []string{"reopen b --yes", "reopen b --dry-run", "reopen b --shards 0 --yes", "reopen b --shards 0 --dry-run"} {

@@ -16,6 +16,7 @@ import (
 // TestShardsDeployInRebalance: files are applied one after the other while a rebalance is under way, and
 // both end. Shards in moves are left out, and the next run of apply gives them their files.
 func TestShardsDeployInRebalance(t *testing.T) {
+	testserver.OnlyLong(t) // TestShardsApplyInMove applies files beside one move
 	t.Parallel()
 	// What the files do; one is not a transaction.
 	files := []string{

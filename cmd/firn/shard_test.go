@@ -27,6 +27,12 @@ func TestMoveScripts(t *testing.T) {
 	runShardScripts(t, "testdata/moves", testserver.Shared(t, logical))
 }
 
+// TestLongMoveScripts runs those whose rules TestPause of package move and the page of moves hold too.
+func TestLongMoveScripts(t *testing.T) {
+	testserver.OnlyLong(t)
+	runShardScripts(t, "testdata/longmoves", testserver.Shared(t, logical))
+}
+
 // logical starts a server from and to which shards can move.
 func logical(tb testing.TB, settings ...string) *testserver.Server {
 	return testserver.Postgres(tb, append(settings, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "max_worker_processes=24", "max_logical_replication_workers=16", "wal_retrieve_retry_interval=100ms")...)

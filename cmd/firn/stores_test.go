@@ -25,6 +25,9 @@ func TestStoreScripts(t *testing.T) {
 		"redis":     {testserver.Redis, true, true, "/1"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "postgres" && name != "redis" {
+				testserver.OnlyLong(t) // the contract of package storetest holds each store
+			}
 			t.Parallel()
 			server := store.start(t)
 			url := server.URL() + store.at

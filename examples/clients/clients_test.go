@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,11 +157,35 @@ func java(t *testing.T, source string) *program {
 	return &program{argv: []string{testserver.Java(t), "-XX:TieredStopAtLevel=1", source}}
 }
 
-func golang(t *testing.T, pkg string) *program {
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if builtIn != "" {
+		os.RemoveAll(builtIn)
+	}
+	os.Exit(code)
+}
+
+var builtIn string // a directory
+
+// built is the example in Go, built once.
+var built = sync.OnceValues(func() (binary string, err error) {
+	if builtIn, err = os.MkdirTemp("", "example-"); err != nil {
+		return "", err
+	}
+	binary = filepath.Join(builtIn, "example")
+	cmd := exec.Command("go", "build", "-o", binary, "./go")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // else the race detector's tests have the library built anew
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+func golang(t *testing.T, _ string) *program {
 	t.Helper()
-	binary := t.TempDir() + "/example"
-	if out, err := exec.Command("go", "build", "-o", binary, pkg).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return &program{argv: []string{binary}}
 }
@@ -171,7 +196,7 @@ var examples = []struct {
 	make func(*testing.T, string) *program
 	path string
 }{
-	{"go", golang, "./go"},
+	{"go", golang, ""},
 	{"python", python, "python/ids.py"},
 	{"node-redis", node, "node/node-redis.js"},
 	{"ioredis", node, "node/ioredis.js"},

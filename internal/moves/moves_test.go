@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 	testserver.Main(m)
 }
 
-// small is what a test has the time for.
+// small is what a test has the time for: one shard, with fewer rows and writers than the command has.
 func small() settings {
 	set := defaults
-	set.runs, set.rows, set.seed = 1, 5000, uint64(time.Now().UnixNano())
+	set.runs, set.rows, set.writers, set.seed = 1, 2000, 4, uint64(time.Now().UnixNano())
 	set.long, set.around, set.behind = 200*time.Millisecond, 200*time.Millisecond, 0
 	return set
 }

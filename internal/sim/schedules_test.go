@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // few is how many schedules are simulated where nobody says how many.
@@ -68,10 +70,14 @@ func TestBelowTheFloor(t *testing.T) {
 	}
 }
 
-// TestDraws: nothing goes wrong in any situation.
+// TestDraws: nothing goes wrong in any situation. make full has more of each.
 func TestDraws(t *testing.T) {
+	n := 20
+	if testserver.Long() {
+		n = 60
+	}
 	for _, d := range draws {
-		if _, f := simulate(t.Context(), 1, 60, each(d.draw), new(atomic.Int64)); f != nil {
+		if _, f := simulate(t.Context(), 1, n, each(d.draw), new(atomic.Int64)); f != nil {
 			t.Errorf("%s: %v", d.name, f)
 		}
 	}

@@ -39,10 +39,14 @@ var memories = []memory{
 }
 
 // TestServers kills, stops and freezes a server of each kind; it has its data and
-// its address when it is back.
+// its address when it is back. make full takes all kinds; the tests of each store kill and
+// stop its server too.
 func TestServers(t *testing.T) {
 	for _, m := range memories {
 		t.Run(m.name, func(t *testing.T) {
+			if m.name != "postgres" && m.name != "redis" {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
 			s := m.start(t)
 			url := s.URL()
@@ -207,6 +211,8 @@ func TestStandby(t *testing.T) {
 	m.has(t, standby.Server, "four")
 }
 
+// TestClusters kills leaders, and then all. make full does it to ZooKeeper too, of which the
+// tests of its store have a cluster.
 func TestClusters(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -217,6 +223,9 @@ func TestClusters(t *testing.T) {
 		{"zookeeper", testserver.ZooKeeperCluster, memories[4]},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.name != "etcd" {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
 			c := tt.start(t, 3)
 			must(t, tt.m.write(t.Context(), c.Members[0], "one"))

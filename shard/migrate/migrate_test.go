@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,28 +35,59 @@ func quick(tb testing.TB, _ ...string) *testserver.Server {
 func newServers(t *testing.T) []topology.Server {
 	t.Helper()
 	shared := testserver.Shared(t, quick)
+	templates.once.Do(func() {
+		for i, name := range serverNames {
+			template(t, shared, i, name)
+		}
+		templates.made = true
+	})
+	if !templates.made {
+		t.Fatal("another test could not make the databases that are copied")
+	}
 	var servers []topology.Server
 	cluster := fmt.Sprintf("%x%d", time.Now().UnixNano(), made.Add(1))
-	for i, name := range []string{"a", "b"} {
-		database := fmt.Sprintf("migrate_%s_%s", cluster, name)
-		config, err := pgx.ParseConfig(testdb.New(t, shared, database))
+	for i, name := range serverNames {
+		config, err := pgx.ParseConfig(testdb.New(t, shared, fmt.Sprintf("migrate_%s_%s", cluster, name), "TEMPLATE migrate_"+name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		servers = append(servers, topology.Server{Name: name, Config: config})
-		var b strings.Builder
-		err = errors.Join(install.WriteGenerator(&b, firn.MustLayout("instagram")), install.WriteMoves(&b, firn.MustLayout("instagram")))
-		for n := range 2 {
-			number := int64(2*i + n)
-			err = errors.Join(err, install.WriteShard(&b, firn.MustLayout("instagram"), install.Definition{Number: number, Schema: schema(number)}))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "UPDATE firn.server SET cluster = '%s', name = '%s', shards = 4, keys = 'hash', schemas = 'S''h-%%d'", cluster, name)
-		do(t, on(t, servers[i]), b.String())
+		do(t, on(t, servers[i]), `SELECT firn.take_incarnation(); UPDATE firn.server SET formerly = '{}', cluster = '`+cluster+`';
+			UPDATE firn.shard SET database = current_database(), incarnation = firn.incarnation()`)
 	}
 	return servers
+}
+
+// templates are the databases of a cluster that each test has copies of: to make new ones takes much longer.
+var templates struct {
+	once sync.Once
+	made bool
+}
+
+var serverNames = []string{"a", "b"}
+
+// template makes one of them. No session is left in it: a database that has any cannot be copied.
+func template(t *testing.T, shared *testserver.Server, i int, name string) {
+	t.Helper()
+	if err := testdb.Make(t.Context(), shared.URL(), "migrate_"+name); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	err := errors.Join(install.WriteGenerator(&b, firn.MustLayout("instagram")), install.WriteMoves(&b, firn.MustLayout("instagram")))
+	for n := range 2 {
+		number := int64(2*i + n)
+		err = errors.Join(err, install.WriteShard(&b, firn.MustLayout("instagram"), install.Definition{Number: number, Schema: schema(number)}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&b, "UPDATE firn.server SET name = '%s', shards = 4, keys = 'hash', schemas = 'S''h-%%d'", name)
+	c, err := pgx.Connect(t.Context(), testdb.URL(shared.URL(), "migrate_"+name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	do(t, c, b.String())
 }
 
 // schema is a name that has to be quoted.

@@ -95,13 +95,13 @@ func TestCopiedTarget(t *testing.T) {
 // TestSlotOfAnother: a copy of the old server has the slot that the old server waits for, and status says so.
 func TestSlotOfAnother(t *testing.T) {
 	t.Parallel()
-	source, target := sourceServer(t), targetServer(t)
+	source, target := sourceServer(t), testserver.Shared(t, targetServer)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	mustMove(t, mover(t, a, b).Move, 1)
 	clone(t, source, a)
 	a.must(t, "ALTER SUBSCRIPTION "+a.one(t, "SELECT subname::text FROM pg_subscription")+" DISABLE")
-	b.eventually(t, "SELECT count(*)::text FROM pg_replication_slots WHERE slot_name LIKE 'firn_back_%' AND active", "1")
+	b.eventually(t, "SELECT count(*)::text FROM pg_replication_slots WHERE slot_name LIKE 'firn_back_%' AND active AND database = current_database()", "1")
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		moves, err := Moves(t.Context(), []topology.Server{a.Server, b.Server})
 		if err != nil {
@@ -159,7 +159,7 @@ func TestSurplus(t *testing.T) {
 
 	// Shard 1 loses a row on its way back, after the comparison.
 	m.Close()
-	m = New(a.Server, at(b, "before", `firn\.let_go`, func() {
+	m = New(a.Server, at(b, "before", seizes, func() {
 		a.must(t, "SET session_replication_role = replica; DELETE FROM insta1.users WHERE number = 60; RESET session_replication_role")
 	}), hasty())
 	defer m.Close()

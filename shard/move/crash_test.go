@@ -17,7 +17,8 @@ import (
 )
 
 // TestRestarted kills the source and the target at moments of a move, and starts them
-// again: the mover waits for them and goes on, and nothing that was acknowledged is lost.
+// again: the mover waits for them and goes on, and nothing that was acknowledged is lost. The
+// moments at which the shard changes hands are in the short form; make full has two more.
 func TestRestarted(t *testing.T) {
 	t.Parallel()
 	source, target := sourceServer(t), targetServer(t)
@@ -38,12 +39,16 @@ func TestRestarted(t *testing.T) {
 		at      string
 		a, b    hook
 		reverts bool
+		long    bool
 	}{
-		{"the source is restarted with the copy there", hook{before: once(`firn\.empty_publication|firn\.check_schema`, kill(source))}, hook{}, false},
-		{"the target is restarted", hook{}, hook{after: once(`firn\.lock_tables`, kill(target))}, true},
-		{"the source is restarted as it lets go", hook{after: once(`firn\.let_go`, kill(source))}, hook{}, false},
-		{"the target is restarted as it takes", hook{}, hook{before: once(`firn\.take\([^)]*\); COMMIT`, kill(target))}, true},
+		{"the source is restarted with the copy there", hook{before: once(`firn\.empty_publication|firn\.check_schema`, kill(source))}, hook{}, false, true},
+		{"the target is restarted", hook{}, hook{after: once(`firn\.lock_tables`, kill(target))}, true, true},
+		{"the source is restarted as it lets go", hook{after: once(`firn\.let_go`, kill(source))}, hook{}, false, false},
+		{"the target is restarted as it takes", hook{}, hook{before: once(`firn\.take\([^)]*\); COMMIT`, kill(target))}, true, false},
 	} {
+		if tt.long && !testserver.Long() {
+			continue
+		}
 		m := New(hooked(a.Server, tt.a), hooked(b.Server, tt.b), o)
 		way := m.Move
 		if tt.reverts {
@@ -68,13 +73,17 @@ func TestRestarted(t *testing.T) {
 // TestPromoted has the source lost just after it let a shard go, and its standby promoted,
 // which does not know that. Where the source's word has reached the target, the target
 // opens. Where it has not, nobody does, until the standby is opened by hand; and then the
-// target cannot any more.
+// target cannot any more: that is for make full, and TestReopenedAfterTheWord has it of a source
+// that lives on.
 func TestPromoted(t *testing.T) {
 	t.Parallel()
 	for _, arrives := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the word has arrived: %v", arrives), func(t *testing.T) {
+			if !arrives {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
-			source, target := sourceServer(t), targetServer(t)
+			source, target := sourceServer(t), testserver.Shared(t, targetServer)
 			a, b := pairOn(t, source, target, 2)
 			a.must(t, fmt.Sprintf(shop, 1))
 			standby := testserver.PostgresStandby(t, source, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "max_worker_processes=30", "max_prepared_transactions=4")
@@ -299,7 +308,7 @@ func TestReopenedAfterTheWord(t *testing.T) {
 // stays.
 func TestStandbyBehind(t *testing.T) {
 	t.Parallel()
-	source, target := sourceServer(t), targetServer(t)
+	source, target := testserver.Shared(t, sourceServer), targetServer(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	standby := testserver.PostgresStandby(t, target, "max_wal_senders=20", "max_worker_processes=30", "max_prepared_transactions=4")

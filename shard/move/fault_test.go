@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -65,7 +66,7 @@ func TestChanged(t *testing.T) {
 		"CREATE TABLE insta1.late (id bigint PRIMARY KEY)",
 		"CREATE TABLE insta1.events_3 PARTITION OF insta1.events FOR VALUES FROM (100) TO (200)",
 	} {
-		m := New(at(a, "before", `firn\.let_go`, func() { a.must(t, sql) }), b.Server, hasty())
+		m := New(at(a, "before", seizes, func() { a.must(t, sql) }), b.Server, hasty())
 		_, err := m.Move(t.Context(), []int64{1})
 		m.Close()
 		if sqlstate(err) != "ID008" {
@@ -88,7 +89,8 @@ func TestChanged(t *testing.T) {
 }
 
 // TestHeld has somebody hold a shard: it does not change over, it says who it is, and
-// nobody waits for long. What the mover tried is undone.
+// nobody waits for long. What the mover tried is undone. make full has a shard held while it is copied too, which
+// a mover waits for as long as for any copy that comes no farther.
 func TestHeld(t *testing.T) {
 	a, b := shops(t, 2)
 	holder := dial(t, a.Server.Config.ConnString())
@@ -110,7 +112,11 @@ func TestHeld(t *testing.T) {
 	hold()
 	held(a.Server) // the slot waits for it
 	mustExec(t, holder, "COMMIT")
-	held(at(a, "before", `firn\.check_schema`, hold))
+	if testserver.Long() {
+		held(at(a, "before", `firn\.check_schema`, hold))
+		mustExec(t, holder, "COMMIT")
+	}
+	held(at(a, "before", `firn\.prepare_session`, hold)) // the copy is there, and it is to change over
 	a.one(t, "INSERT INTO insta1.users (name) VALUES ('x') RETURNING id::text")
 	// Who comes between the look and the lock.
 	mustExec(t, holder, "COMMIT")
@@ -188,7 +194,7 @@ func TestSeized(t *testing.T) {
 	}
 	looked := 0
 	// On the source another session does what the mover does in the message that ends with let_go.
-	source := once(`BEGIN; .*firn\.hold_off_autovacuum`, func() {
+	source := once(seizes, func() {
 		mover := dial(t, a.Server.Config.ConnString())
 		mustExec(t, mover, "BEGIN; SELECT firn.lock_tables(shard, term, attempt) FROM firn.shard WHERE shard = 1")
 		for _, sql := range []string{

@@ -155,7 +155,7 @@ func TestAbandonLate(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	m := New(at(a, "before", `firn\.lock_tables`, abandon), b.Server, &Options{Lag: 5 * time.Second, Patience: time.Second})
+	m := New(at(a, "before", seizes, abandon), b.Server, &Options{Lag: 5 * time.Second, Patience: time.Second})
 	defer m.Close()
 	if _, err := m.Move(t.Context(), []int64{1}); err == nil {
 		t.Error("it has moved")

@@ -65,6 +65,10 @@ func once(pattern string, f func()) func(string) {
 	}
 }
 
+// seizes is in the message that begins the transaction in which a mover lets a shard go. Later ones find the tables
+// locked: who changes them then waits for the mover, which waits for him.
+const seizes = `BEGIN; .*firn\.hold_off_autovacuum`
+
 // at is a server like another one, whose mover does something before or after a message.
 func at(s *site, when, pattern string, f func()) topology.Server {
 	h := hook{before: once(pattern, f)}

@@ -74,20 +74,30 @@ func (r *tape) add(server, sql string) {
 // replay has everything arrive again.
 func (r *tape) replay(t *testing.T, sites ...*site) (refused int) {
 	t.Helper()
+	sessions := make(map[string]*pgx.Conn)
 	for _, p := range r.pieces {
 		for _, s := range sites {
 			if s.Name != p.server {
 				continue
 			}
-			c, err := pgx.ConnectConfig(t.Context(), s.Server.Config)
-			if err != nil {
-				t.Fatal(err)
+			c := sessions[s.Name]
+			if c == nil || c.IsClosed() {
+				c = dial(t, s.Server.Config.ConnString())
+				sessions[s.Name] = c
 			}
 			if _, err := c.PgConn().Exec(t.Context(), p.sql).ReadAll(); err != nil {
 				refused++
 			}
-			c.Close(t.Context())
+			if c.IsClosed() {
+				continue
+			}
+			for _, sql := range []string{"ROLLBACK", "DISCARD ALL"} { // the next one finds a session as if it was new
+				mustExec(t, c, sql)
+			}
 		}
+	}
+	for _, c := range sessions {
+		c.Close(t.Context())
 	}
 	return refused
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard"
 )
 
@@ -169,8 +170,14 @@ func refusedOn(t *testing.T, s *site, code, sql string) {
 	}
 }
 
-// writePause is what a writer does between two transactions: nothing.
-const writePause = 5 * time.Millisecond
+// writing is how many writers there are, and how long each does nothing between two transactions. A few that write fifty
+// times a second are in a mover's way; make full has more of them, which write nearly as often as they can.
+func writing() (crowd int, pause time.Duration) {
+	if testserver.Long() {
+		return 4, 5 * time.Millisecond
+	}
+	return 2, 20 * time.Millisecond
+}
 
 // Writers write to a shard through a cluster, and know what has to be there.
 type writers struct {
@@ -205,18 +212,19 @@ func write(t *testing.T, n int64, sites ...*site) *writers {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &writers{rows: make(map[int64]int), unknown: make(map[int64]bool), cancel: cancel}
-	for range 4 {
-		w.group.Go(func() { w.run(ctx, cluster.Shard(n)) })
+	crowd, pause := writing()
+	for range crowd {
+		w.group.Go(func() { w.run(ctx, cluster.Shard(n), pause) })
 	}
 	t.Cleanup(func() { cancel(); w.group.Wait() })
 	return w
 }
 
-func (w *writers) run(ctx context.Context, s shard.Shard) {
+func (w *writers) run(ctx context.Context, s shard.Shard, pause time.Duration) {
 	mine := make(map[int64]int)
 	var last int64
 	for ctx.Err() == nil {
-		time.Sleep(writePause)
+		time.Sleep(pause)
 		var id int64
 		change := int64(0)
 		for id := range mine {

@@ -14,7 +14,7 @@ import (
 // the rows, and every command says so, and does not name one that has none.
 func TestOlderBackup(t *testing.T) {
 	t.Parallel()
-	source, target := sourceServer(t), targetServer(t)
+	source, target := testserver.Shared(t, sourceServer), targetServer(t)
 	a, b := pairOn(t, source, target, 2)
 	a.must(t, fmt.Sprintf(shop, 1))
 	older := testserver.PostgresStandby(t, target, "wal_level=logical", "max_replication_slots=20", "max_wal_senders=20", "max_worker_processes=30", "max_prepared_transactions=4")

@@ -113,7 +113,7 @@ func TestOthersComeLate(t *testing.T) {
 			func() { a.must(t, "CREATE PUBLICATION late FOR TABLE insta0.feed") }, func() { a.must(t, "DROP PUBLICATION late") },
 		},
 	} {
-		m := New(at(a, "before", `firn\.let_go`, tt.harm), b.Server, hasty())
+		m := New(at(a, "before", seizes, tt.harm), b.Server, hasty())
 		var pg *pgconn.PgError
 		if _, err := m.Move(t.Context(), []int64{0}); !errors.As(err, &pg) || pg.Code != "2BP01" || !strings.HasPrefix(pg.Message, tt.text) || !strings.Contains(pg.Hint, tt.hint) {
 			t.Errorf("%s: %v", tt.name, err)

@@ -12,10 +12,12 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
+func TestMain(m *testing.M) { testserver.Main(m) }
+
 // server is a server of which the sessions are used again, and a session to look at it with.
 func server(t *testing.T, mode pgx.QueryExecMode) (topology.Server, *pgx.Conn) {
 	t.Helper()
-	url := testserver.Postgres(t).URL()
+	url := testserver.Shared(t, testserver.Postgres).URL()
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,14 @@
 package mysql
 
 import (
+	"path"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/internal/table/tabletest"
 	"github.com/firn-id/firn/store/storetest"
@@ -16,9 +19,14 @@ func TestContract(t *testing.T) {
 }
 
 // TestContractSettings has connections whose settings are as far from the usual as
-// they get.
+// they get. The checks of keys, values, times and order, and one of many at once, are in the short form; make full
+// has all of them.
 func TestContractSettings(t *testing.T) {
+	short := []string{"create", "replace", "wrong_version", "keys_apart", "values_exact", "value_sizes", "list", "list_order", "times", "within", "contention", "durability"}
 	storetest.Run(t, func(tb testing.TB) storetest.Backend {
+		if !slices.Contains(short, path.Base(tb.Name())) {
+			testserver.OnlyLong(tb)
+		}
 		return backend(tb, func(c *mysql.Config) {
 			c.ParseTime, c.ClientFoundRows, c.MultiStatements, c.ColumnsWithAlias = true, true, true, true
 			var err error

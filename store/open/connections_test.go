@@ -3,6 +3,7 @@ package open_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,7 +37,7 @@ func TestConnections(t *testing.T) {
 	var calls sync.WaitGroup
 	for range 30 {
 		calls.Go(func() {
-			for range 30 {
+			for range 15 {
 				if _, err := st.Get(t.Context(), "k"); err != nil {
 					t.Error(err)
 					return
@@ -51,7 +52,7 @@ func TestConnections(t *testing.T) {
 		select {
 		case <-ended:
 			busy = false
-		default:
+		case <-time.After(2 * time.Millisecond):
 			most = max(most, count())
 		}
 	}
@@ -62,6 +63,7 @@ func TestConnections(t *testing.T) {
 		if count() <= 2 {
 			return
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d connections are kept", count())
 }

@@ -119,10 +119,13 @@ func exists(tb testing.TB, db *sql.DB, name string) (ok bool) {
 	return ok
 }
 
-// connect opens a database as a program would, and closes it with the test.
+// connect opens a database as a program would, and closes it with the test. It keeps connections that are
+// idle for a moment: a login takes a server longer than most of what a test asks for.
 func connect(tb testing.TB, address string) *sql.DB {
 	tb.Helper()
-	return tabletest.Connect(tb, "pgx", address)
+	db := tabletest.Connect(tb, "pgx", address)
+	db.SetMaxIdleConns(8)
+	return db
 }
 
 func TestTable(t *testing.T) {

@@ -22,13 +22,16 @@ func crowd() int {
 	if testserver.Long() {
 		return 64
 	}
-	return 16
+	return 10
 }
 
-// TestCreateAtOnce opens a file that does not exist in a crowd of processes at once.
+// TestCreateAtOnce opens a file that does not exist in a crowd of processes at once; make full does it thrice.
 func TestCreateAtOnce(t *testing.T) {
-	crowd := crowd()
-	for range 3 {
+	crowd, files := crowd(), 1
+	if testserver.Long() {
+		files = 3
+	}
+	for range files {
 		path := filepath.Join(t.TempDir(), "ids.db")
 		var all []*child
 		for i := range crowd {
@@ -94,11 +97,15 @@ func unlocked(f func() error) error {
 }
 
 // TestKill kills a process in the middle of its Puts. What it had acknowledged
-// must be there; the one under way may be.
+// must be there; the one under way may be. make full kills more of them.
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids.db")
 	acknowledged := 0
-	for range 25 {
+	kills := 10
+	if testserver.Long() {
+		kills = 50
+	}
+	for range kills {
 		c := start(t, "put", path)
 		last := c.line(t)
 		timer := time.AfterFunc(rand.N(60*time.Millisecond), func() { c.Process.Kill() })

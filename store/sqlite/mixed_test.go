@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/store"
 	"github.com/firn-id/firn/store/sqlite"
 )
@@ -105,10 +106,14 @@ func TestPutBackUnderALog(t *testing.T) {
 
 // TestPutBackUnderAProcess: a backup is copied over the file while a process writes, and
 // that process writes its newer pages over some of the backup's. Whoever comes then is
-// handed no record of the backup.
+// handed no record of the backup. make full does it more often.
 func TestPutBackUnderAProcess(t *testing.T) {
 	t.Parallel()
-	for range 10 {
+	times := 4
+	if testserver.Long() {
+		times = 20
+	}
+	for range times {
 		path := t.TempDir() + "/ids.db"
 		s := many(t, path)
 		backup := contents(t, path)

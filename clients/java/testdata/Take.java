@@ -12,7 +12,7 @@ import java.util.concurrent.CountDownLatch;
  * Takes ids from a page, as told, and prints them, a line an id, with an empty line after those of each thread.
  *
  * <p>next PATH N | batch PATH N SIZE | threads PATH N THREADS | until PATH [THREADS] | interrupt PATH |
- * opens PATH N | bench PATH N SIZE | runs PATH BATCH SINGLES PAUSE
+ * opens PATH N | bench PATH N SIZE | runs PATH BATCH SINGLES PAUSE | refused PATH...
  *
  * <p>until and runs take ids until their standard input ends. runs prints runs of consecutive ids, a line FIRST COUNT. wait, a property, is how long calls wait, in milliseconds.
  */
@@ -147,7 +147,22 @@ public final class Take {
 		System.out.printf("%.1f ns an id%s%n", (double) (system.getProcessCpuTime() - before) / n, sum == 0 ? "!" : "");
 	}
 
+	/** Takes an id of each page, and prints a line for each: the id, or why there is none. */
+	private static void refused(String[] args) {
+		for (int i = 1; i < args.length; i++) {
+			try (Firn ids = Firn.open(Path.of(args[i]), Duration.ofSeconds(5))) {
+				print("" + ids.next());
+			} catch (FirnException e) {
+				print(e.code() + ": " + e.getMessage());
+			}
+		}
+	}
+
 	public static void main(String[] args) throws Exception {
+		if (args[0].equals("refused")) {
+			refused(args);
+			return;
+		}
 		Path path = Path.of(args[1]);
 		int n = args.length > 2 ? Integer.parseInt(args[2]) : 1, more = args.length > 3 ? Integer.parseInt(args[3]) : 1;
 		listen();

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/firn-id/firn/internal/testserver"
@@ -18,6 +19,10 @@ func TestMain(m *testing.M) {
 	}
 	// Most of these tests wait most of the time.
 	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	// Programs are linked without what debuggers read, which takes half of the time.
+	if err := os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -ldflags=-w")); err != nil {
 		panic(err)
 	}
 	testserver.Foreground()

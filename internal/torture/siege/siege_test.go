@@ -3,19 +3,32 @@
 package siege
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // Each store and the processes that use it are besieged by chance, until enough harm was
-// done to each. The command in the directory above does the same for longer.
+// done to each. Each run chooses two of the stores anew; make full takes all. The command in the
+// directory above does the same for longer.
 func TestSiege(t *testing.T) {
 	const faults = 12 // half a minute, or some minutes on a machine that is busy
 	seed := uint64(time.Now().UnixNano()) % 1_000_000_000
 	stores, _ := Stores()
+	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(len(stores))
+	if !testserver.Long() {
+		chosen = chosen[:2]
+		t.Logf("seed %d chooses %s and %s", seed, stores[chosen[0]], stores[chosen[1]])
+	}
 	for i, name := range stores {
 		o := Options{Store: name, For: 10 * time.Minute, Faults: faults, Workers: 6, Seed: seed + uint64(i)} // not all are harmed in the same way
 		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(chosen, i) {
+				testserver.OnlyLong(t)
+			}
 			t.Parallel()
 			out := Run(t.Context(), t, o)
 			t.Logf("%s: %d ids, %d numbers, %d repeats in %s; %v, %d of %d pairs met, well again after %v",
