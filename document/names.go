@@ -66,17 +66,19 @@ func readCount(ctx context.Context, st store.Store, template string) (n dated.Na
 }
 
 // A name that several processes begin at the same moment is counted by each of them until all but one have taken
-// that back. So a template that was changed less than settling ago is looked at again before it is full.
+// that back, or until the one that took the last place has written the name down. So a template that was changed less
+// than settling ago is looked at again before it is full: for 2 s, since a store that is busy is slow.
 const (
 	settling = 5 * time.Second
-	looks    = 8
-	lookLag  = 25 * time.Millisecond
+	firstLag = 25 * time.Millisecond // twice as long after each look
+	lastLag  = 400 * time.Millisecond
+	lookFor  = 2 * time.Second
 )
 
 // countName counts one name more, unless the name is there by then. The error is a [*FullError] if there are as many
 // as there may be.
 func countName(ctx context.Context, st store.Store, at dated.Place, most int) (counted bool, err error) {
-	for look := 1; ; {
+	for lag, waited := firstLag, time.Duration(0); ; {
 		n, rec, err := readCount(ctx, st, at.Template)
 		if err != nil {
 			return false, err
@@ -87,15 +89,15 @@ func countName(ctx context.Context, st store.Store, at dated.Place, most int) (c
 			}
 			continue
 		}
-		if look == looks || rec.Read.Sub(rec.Written) > settling {
+		if waited > lookFor || rec.Read.Sub(rec.Written) > settling {
 			return false, &FullError{at.Template, at.Name, most}
 		}
-		look++
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-time.After(lookLag):
+		case <-time.After(lag):
 		}
+		waited, lag = waited+lag, min(2*lag, lastLag)
 		if there, err := hasName(ctx, st, at); err != nil || there {
 			return false, err
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/firn-id/firn/document"
 	"github.com/firn-id/firn/store"
@@ -162,6 +163,49 @@ func TestTemplateIsFullAtOnce(t *testing.T) {
 		if want := fmt.Sprintf(`{"v":1,"names":%d}`, info.Names); err != nil || string(count.Value) != want {
 			t.Errorf("the count is %s, want %s, %v", count.Value, want, err)
 		}
+	}
+}
+
+// A slowKey is a store in which the write of a key takes a second.
+type slowKey struct {
+	store.Store
+	key string
+}
+
+func (s *slowKey) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
+	if key == s.key {
+		time.Sleep(time.Second)
+	}
+	return s.Store.Put(ctx, key, value, cond)
+}
+
+// The last place of a template is taken by a process whose store is slow: another process that begins the same name
+// waits for it.
+func TestTemplateIsFullSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &slowKey{billing(t, document.Options{Pattern: "{1+}", Names: 1}), "names/bill:*/a"}
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { wantOpens(t, st, "bill:a") })
+		}
+		both.Wait()
+		began := time.Now()
+		_, err := document.Open(t.Context(), st, "bill:b", &document.Options{Template: "bill:*"})
+		if took := time.Since(began); !errors.As(err, new(*document.FullError)) || took > 3*time.Second {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
+}
+
+// wantOpens opens a name of the template bill:*, and closes it.
+func wantOpens(t *testing.T, st store.Store, name string) {
+	t.Helper()
+	s, err := document.Open(t.Context(), st, name, &document.Options{Template: "bill:*"})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
