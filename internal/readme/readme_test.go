@@ -19,7 +19,9 @@ import (
 	"github.com/firn-id/firn/internal/testserver"
 )
 
-func TestMain(m *testing.M) { testserver.Main(m) }
+func TestMain(m *testing.M) {
+	testserver.Main(m, func() error { return os.RemoveAll(builtIn) })
+}
 
 const (
 	root   = "../.."
@@ -35,12 +37,15 @@ var (
 	drawing  = regexp.MustCompile(`(?ms)^\tid, err := ids\.Next\(ctx\).*?^\tfmt\.Println\(id\)$`)
 )
 
+var builtIn string // a directory, or nothing yet
+
 // built are the README's programs and the command, made once.
 var built = sync.OnceValues(func() (b struct{ command, oneHost, manyHosts, endless string }, err error) {
 	dir, err := os.MkdirTemp("", "readme-")
 	if err != nil {
 		return b, err
 	}
+	builtIn = dir
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		return b, err
