@@ -69,6 +69,9 @@ PAIRS    := 14-15 14-16 14-17 14-18 15-16 15-17 15-18 16-17 16-18 17-18
 # What is moved between two versions.
 PAIR_TESTS := ^Test(ShardsUpgrade|ICU|ThereAndBack|QuotedNames|MoveUnderWriters|AlteredMove|VerifyKeys|RefusesPolicies|Hosted.*)$$
 
+# What make full consists of. It can be done in parts, on one commit.
+PARTS ?= tests race builds copied postgres reached sim fuzz model mutants moves torture
+
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
 
@@ -80,7 +83,7 @@ GOTEST := go test -p $(AT_ONCE) -timeout 45m
 ONCE := -count=1 -vet=off
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test raced others race full postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server bench-page site fmt tidy clean
+.PHONY: help build dist cross vet check test raced others race full $(addprefix full-,$(PARTS)) postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server bench-page site fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -126,14 +129,32 @@ others:
 race: ## run the tests under the race detector, also those that make test RACE=1 does not
 	CGO_ENABLED=1 $(SERVERS) run $(GOTEST) $(DETECTOR) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),$(call PACKAGES_BUT,$(RACELESS)))
 
-full: ## everything, for hours: the long tests too, with and without the race detector; searches, torture, moves
-	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(MAKE) test
-	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(MAKE) race
-	$(MAKE) cross dist
+full: ## everything, for many hours: the long tests, with and without the race detector, searches, torture; or only PARTS of it
+	@failed=; \
+	for p in $(PARTS); do \
+	  echo "=== $$p: commit $$(git rev-parse --short=8 HEAD), $$(date -u +%F)"; began=$$(date +%s); \
+	  $(SELF) --no-print-directory full-$$p || failed="$$failed $$p"; \
+	  echo "--- $$p: $$(($$(date +%s) - began)) s"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi
+
+full-tests:
+	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(SELF) test
+full-race:
+	FIRN_LONG=1 FIRN_REQUIRE_SERVERS=1 $(SELF) race
+full-builds: cross dist
+full-copied:
 	cd bench && go test ./copied
-	$(MAKE) postgres
-	$(MAKE) reached N=100000
-	$(MAKE) sim fuzz model mutants moves torture TORTURE=8m
+full-postgres: postgres
+full-reached:
+	$(SELF) reached N=100000
+full-sim: sim
+full-fuzz: fuzz
+full-model: model
+full-mutants: mutants
+full-moves: moves
+full-torture:
+	$(SELF) torture TORTURE=8m
 
 postgres: ## the PostgreSQL store and shards on PostgreSQL 14 to 18, and moves from each to a newer one
 	$(SERVERS) postgres
