@@ -377,24 +377,33 @@ func kill(t testing.TB, what, after string, databases ...*database) {
 
 // A server that dies midway stops only itself, and is made whole later.
 func TestInitServerDies(t *testing.T) {
-	const many = 300 // so that it is midway when some are done
 	t.Parallel()
 	dying := testserver.Postgres(t)
 	a, b := newDatabase(t), connect(t, dying.URL())
+	b.must(t, `CREATE FUNCTION public.midway() RETURNS event_trigger LANGUAGE plpgsql AS $$
+		BEGIN IF to_regnamespace('insta110') IS NOT NULL THEN PERFORM pg_sleep(600); END IF; END $$;
+		CREATE EVENT TRIGGER midway ON ddl_command_end WHEN TAG IN ('CREATE SCHEMA') EXECUTE FUNCTION public.midway()`)
 	servers := serversOf(a, b)
 	s, err := setup.Open(t.Context(), servers, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Init(setup.Wish{Count: many})
+	wish := setup.Wish{Count: 120} // 60 to 119 are b's, in transactions of 16
+	p, err := s.Init(wish)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var done atomic.Int64
 	result := make(chan error, 1)
 	go func() { result <- p.Run(context.Background(), &done) }()
-	for deadline := time.Now().Add(time.Minute); done.Load() < 20 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+	midway := func() bool {
+		return b.one(t, "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event = 'PgSleep'") != "0" &&
+			b.one(t, "SELECT (count(*) >= 16)::text FROM firn.shard") == "true"
+	}
+	for deadline := time.Now().Add(time.Minute); !midway(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to shard 110")
+		}
 	}
 	dying.Kill(t)
 	err = <-result
@@ -404,12 +413,14 @@ func TestInitServerDies(t *testing.T) {
 	if !errors.As(err, &at) && !errors.As(err, &in) || strings.Contains(err.Error(), "server a") {
 		t.Fatalf("%v", err)
 	}
-	if n := a.one(t, "SELECT count(*)::text FROM firn.shard"); n != fmt.Sprint(many/2) {
+	if n := a.one(t, "SELECT count(*)::text FROM firn.shard"); n != "60" {
 		t.Errorf("%s shards on the server that lived", n)
 	}
 	dying.Start(t)
-	mustInit(t, servers, setup.Wish{Count: many})
-	if n := connect(t, dying.URL()).one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != fmt.Sprint(many/2) {
+	b = connect(t, dying.URL())
+	b.must(t, "DROP EVENT TRIGGER midway")
+	mustInit(t, servers, wish)
+	if n := b.one(t, "SELECT count(*)::text FROM firn.shard WHERE state = 'open'"); n != "60" {
 		t.Errorf("%s shards on the one that died", n)
 	}
 }
