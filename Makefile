@@ -76,7 +76,7 @@ PARTS ?= tests race builds copied postgres reached sim fuzz model mutants moves 
 SERVERS := go run ./internal/testserver/servers
 
 SELF   := $(MAKE) # not by its own name in a recipe, else make -n runs it
-GOTEST := go test -p $(AT_ONCE) -timeout 45m
+GOTEST  = go test -p $(AT_ONCE) -timeout 45m
 
 # How make test RACE=1 runs each test: also one that passed before, since its servers are not part of what go test
 # remembers. Without vet: make lint has run all of it.
@@ -114,10 +114,12 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests but the long ones, on real servers where they are or can be installed
-	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k -j2 AT_ONCE=$(CORES) raced others,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
+	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k -j2 raced others,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
 
-# The two halves of make test RACE=1, which run side by side; together they run each test once. In each
-# the package that takes longest comes first.
+# The two groups of make test RACE=1, which run side by side, as many packages at once as make test has; together
+# they run each test once. In each the package that takes longest comes first.
+raced: AT_ONCE := $(shell echo $$((($(CORES) + 1) / 2)))
+others: AT_ONCE := $(CORES)
 raced:
 	CGO_ENABLED=1 $(GOTEST) $(ONCE) $(DETECTOR) -skip '^Test($(RACELESS_TESTS))$$' ./shard/move $(call PACKAGES_BUT,$(RACELESS)|$(CALLERS))
 others:

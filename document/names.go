@@ -67,12 +67,13 @@ func readCount(ctx context.Context, st store.Store, template string) (n dated.Na
 
 // A name that several processes begin at the same moment is counted by each of them until all but one have taken
 // that back, or until the one that took the last place has written the name down. So a template that was changed less
-// than settling ago is looked at again before it is full: for 2 s, since a store that is busy is slow.
+// than settling ago is looked at again before it is full: for 1 s, since a store that is busy is slow, and requests to a
+// server end after 2 s.
 const (
 	settling = 5 * time.Second
 	firstLag = 25 * time.Millisecond // twice as long after each look
 	lastLag  = 400 * time.Millisecond
-	lookFor  = 2 * time.Second
+	lookFor  = time.Second
 )
 
 // countName counts one name more, unless the name is there by then. The error is a [*FullError] if there are as many

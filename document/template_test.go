@@ -166,7 +166,7 @@ func TestTemplateIsFullAtOnce(t *testing.T) {
 	}
 }
 
-// A slowKey is a store in which the write of a key takes a second.
+// A slowKey is a store in which the write of a key takes half a second.
 type slowKey struct {
 	store.Store
 	key string
@@ -174,7 +174,7 @@ type slowKey struct {
 
 func (s *slowKey) Put(ctx context.Context, key string, value []byte, cond store.Condition) (store.Record, error) {
 	if key == s.key {
-		time.Sleep(time.Second)
+		time.Sleep(time.Second / 2)
 	}
 	return s.Store.Put(ctx, key, value, cond)
 }
@@ -191,7 +191,7 @@ func TestTemplateIsFullSoon(t *testing.T) {
 		both.Wait()
 		began := time.Now()
 		_, err := document.Open(t.Context(), st, "bill:b", &document.Options{Template: "bill:*"})
-		if took := time.Since(began); !errors.As(err, new(*document.FullError)) || took > 3*time.Second {
+		if took := time.Since(began); !errors.As(err, new(*document.FullError)) || took > 1500*time.Millisecond {
 			t.Errorf("%v after %s", err, took)
 		}
 	})
