@@ -17,8 +17,8 @@ import (
 	"github.com/firn-id/firn/store/storetest"
 )
 
-// TestTorture goes on for so long, and until it has so many numbers.
-var tortureFor = flag.Duration("torture", shortTorture(), "how long TestTorture goes on")
+// TestTorture runs for so long, and until it has so many numbers.
+var tortureFor = flag.Duration("torture", shortTorture(), "how long TestTorture runs")
 
 const tortureNeeds = 1000
 

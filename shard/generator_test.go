@@ -383,7 +383,7 @@ func TestPromotion(t *testing.T) {
 	}
 }
 
-// TestCrash: a server that is killed goes on above every id that was committed. make full kills
+// TestCrash: after a server was killed, its ids start above every id that was committed. make full kills
 // it three times.
 func TestCrash(t *testing.T) {
 	server := testserver.Postgres(t)

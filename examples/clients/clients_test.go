@@ -158,14 +158,10 @@ func java(t *testing.T, source string) *program {
 }
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if builtIn != "" {
-		os.RemoveAll(builtIn)
-	}
-	os.Exit(code)
+	testserver.Main(m, func() error { return os.RemoveAll(builtIn) })
 }
 
-var builtIn string // a directory
+var builtIn string // a directory, or nothing yet
 
 // built is the example in Go, built once.
 var built = sync.OnceValues(func() (binary string, err error) {

@@ -18,20 +18,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/internal/torture/ledger"
 	"github.com/firn-id/firn/internal/torture/siege"
 	"github.com/firn-id/firn/store/open"
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if builtIn != "" {
-		os.RemoveAll(builtIn)
-	}
-	os.Exit(code)
+	testserver.Main(m, func() error { return os.RemoveAll(builtIn) })
 }
 
-var builtIn string // a directory
+var builtIn string // a directory, or nothing yet
 
 // built is the command, built once.
 var built = sync.OnceValues(func() (path string, err error) {

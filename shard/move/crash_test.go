@@ -17,7 +17,7 @@ import (
 )
 
 // TestRestarted kills the source and the target at moments of a move, and starts them
-// again: the mover waits for them and goes on, and nothing that was acknowledged is lost. The
+// again: the mover waits for them and continues, and nothing that was acknowledged is lost. The
 // moments at which the shard changes hands are in the short form; make full has two more.
 func TestRestarted(t *testing.T) {
 	t.Parallel()

@@ -283,8 +283,8 @@ SELECT format('%%s of %%s', (SELECT count(*) FROM repeated), (SELECT count(*) FR
 	}
 }
 
-// A process that is killed at any moment leaves what the next one takes over; writers
-// go on meanwhile. make full has more moments.
+// A process that is killed at any moment leaves what the next one takes over. Programs
+// write meanwhile. make full has more moments.
 func TestAdoptKilled(t *testing.T) {
 	schemas := published(0) + published(1) + published(2) + published(3) + published(4) + published(5)
 	a := newDatabase(t)

@@ -49,7 +49,7 @@ func TestStandbyBesideASynchronous(t *testing.T) {
 }
 
 // TestBackupIsNoStandby: pg_basebackup connects as a standby does. No store may become
-// lossy by that, even for a moment, because a pool notes it for good. make full makes twice as
+// lossy by that, even for a moment, because a pool never forgets it. make full makes twice as
 // many backups.
 func TestBackupIsNoStandby(t *testing.T) {
 	pg := testserver.Postgres(t)

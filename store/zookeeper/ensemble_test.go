@@ -14,7 +14,7 @@ import (
 )
 
 // A server of an ensemble lags behind others; a Get does not. And the loss of the
-// leader is over by itself; make full kills the other members too.
+// leader ends without help; make full kills the other members too.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	members := testserver.ZooKeeperCluster(t, 3).Members
@@ -64,7 +64,7 @@ func TestEnsemble(t *testing.T) {
 	}
 }
 
-// leader is the number of the member that leads, once there is one.
+// leader waits until a member leads, and returns its number.
 func leader(t *testing.T, members []*testserver.Server) int {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
