@@ -70,7 +70,8 @@ PAIRS    := 14-15 14-16 14-17 14-18 15-16 15-17 15-18 16-17 16-18 17-18
 PAIR_TESTS := ^Test(ShardsUpgrade|ICU|ThereAndBack|QuotedNames|MoveUnderWriters|AlteredMove|VerifyKeys|RefusesPolicies|Hosted.*)$$
 
 # What make full consists of. It can be done in parts, on one commit.
-PARTS ?= tests race builds copied postgres reached sim fuzz model mutants moves torture
+ALL_PARTS := tests race builds copied postgres reached sim fuzz model mutants moves torture
+PARTS     ?= $(ALL_PARTS)
 
 # What looks after the servers that tests talk to.
 SERVERS := go run ./internal/testserver/servers
@@ -83,7 +84,7 @@ GOTEST  = go test -p $(AT_ONCE) -timeout 45m
 ONCE := -count=1 -vet=off
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist cross vet check test raced others race full $(addprefix full-,$(PARTS)) postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server bench-page site fmt tidy clean
+.PHONY: help build dist cross vet check test raced others race full $(addprefix full-,$(ALL_PARTS)) postgres pairs servers lint fuzz sim mutants reached torture model moves bench bench-server bench-page site fmt tidy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
