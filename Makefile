@@ -115,17 +115,15 @@ check: vet ## the quick loop, under a minute: formatting, vet, and the tests tha
 	@echo "make test runs the others, on real servers"
 
 test: ## run all tests but the long ones, on real servers where they are or can be installed
-	$(SERVERS) run $(if $(RACE),$(SELF) --no-print-directory -k -j2 raced others,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
+	$(SERVERS) run $(if $(RACE),-at-once $(AT_ONCE) $(SELF) --no-print-directory -k -j2 raced others,$(GOTEST) $(if $(RUN),-run '$(RUN)') $(or $(PACKAGES),./...))
 
-# The two groups of make test RACE=1, which run side by side, as many packages at once as make test has; together
-# they run each test once. In each the package that takes longest comes first.
-raced: AT_ONCE := $(shell echo $$((($(CORES) + 1) / 2)))
-others: AT_ONCE := $(CORES)
+# The two groups of make test RACE=1, which run side by side and share the slots of -at-once; together they run
+# each test once. In each the package that takes longest comes first.
 raced:
 	CGO_ENABLED=1 $(GOTEST) $(ONCE) $(DETECTOR) -skip '^Test($(RACELESS_TESTS))$$' ./shard/move $(call PACKAGES_BUT,$(RACELESS)|$(CALLERS))
 others:
 	@failed=0; \
-	$(GOTEST) $(ONCE) ./cmd/firn $$(go list ./... | grep -E '/($(RACELESS)|$(CALLERS))(/|$$)') || failed=1; \
+	$(GOTEST) $(ONCE) ./cmd/firn ./internal/torture/siege $$(go list ./... | grep -E '/($(RACELESS)|$(CALLERS))(/|$$)') || failed=1; \
 	$(GOTEST) $(ONCE) -run '^Test($(RACELESS_TESTS))$$' $(RACELESS_IN) || failed=1; \
 	exit $$failed
 

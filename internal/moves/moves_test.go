@@ -24,7 +24,6 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	testserver.InMemory()
 	testserver.Main(m)
 }
 

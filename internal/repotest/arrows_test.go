@@ -44,7 +44,7 @@ var arrows = []rule{
 	// Tests only: the clients in other languages.
 	{pkg: "clients"},
 	{pkg: "clients/*"},
-	{pkg: "clients/internal/clienttest", ours: []string{".", "lease", "page", "store", "store/sqlite", "internal/version"}},
+	{pkg: "clients/internal/clienttest", ours: []string{".", "lease", "page", "store", "store/sqlite", "internal/testserver", "internal/version"}},
 	{pkg: "sequence", ours: []string{".", "store", "internal/block", "internal/record", "internal/supply", "internal/nearest"}},
 	{pkg: "document", ours: []string{".", "store", "internal/dated", "internal/nearest", "internal/record", "internal/template"}},
 	{pkg: "plan", ours: []string{"."}},

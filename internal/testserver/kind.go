@@ -18,6 +18,7 @@ type kind struct {
 	binaries []string // as find reads them; all are needed
 	stop     syscall.Signal
 	long     bool // only long tests use it: Install leaves it out where they do not run
+	inMemory bool // its data of some thousand files may be in memory: see keepInMemory
 }
 
 // The programs, by name on the PATH or as a pattern of absolute paths.
@@ -28,7 +29,7 @@ const (
 
 var (
 	postgresKind = &kind{
-		name: "postgres", env: "FIRN_TEST_POSTGRES_URL", packages: []string{"postgresql"},
+		name: "postgres", env: "FIRN_TEST_POSTGRES_URL", packages: []string{"postgresql"}, inMemory: true,
 		accounts: []string{"postgres", "nobody"},
 		binaries: []string{pgPattern + "initdb", pgPattern + "postgres", pgPattern + "pg_ctl", pgPattern + "pg_basebackup", pgPattern + "pg_resetwal"},
 		stop:     syscall.SIGINT, // SIGTERM would wait for the clients to leave

@@ -35,6 +35,7 @@ func mine(os.FileInfo) bool                 { return false }
 func give(string, *credential) error        { return errUnsupported }
 
 func lock(string) (func(), error)          { return nil, errUnsupported }
+func tryLock(string) (func(), bool, error) { return nil, false, errUnsupported }
 func forgetMemory(string)                  {}
 func (p *process) exited() bool            { return true }
 func (p *process) wait(time.Duration) bool { return true }

@@ -247,13 +247,24 @@ func give(path string, to *credential) error {
 }
 
 // lock takes the lock that the file is, and returns what gives it back.
-func lock(path string) (unlock func(), err error) {
+func lock(path string) (unlock func(), err error) { return lockAs(path, syscall.LOCK_EX) }
+
+// tryLock is lock that does not wait.
+func tryLock(path string) (unlock func(), ok bool, err error) {
+	unlock, err = lockAs(path, syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, false, nil
+	}
+	return unlock, err == nil, err
+}
+
+func lockAs(path string, how int) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		err = syscall.Flock(int(f.Fd()), how)
 		if !errors.Is(err, syscall.EINTR) {
 			break
 		}

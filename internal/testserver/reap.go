@@ -14,22 +14,26 @@ const dirPrefix = "firn-testserver-"
 // memoryDir is where Linux has a file system in memory.
 const memoryDir = "/dev/shm"
 
-// place is where directories are made: empty for the temporary one.
+// place is where servers that may have their data in memory have it: empty for the temporary directory.
 var place string
 
-// InMemory has directories be made in memory from here on, if there is room for some
-// servers. It is for test binaries whose servers do not wait for their disks anyway: to
-// make and remove the thousands of files of their databases takes longer than the tests.
-func InMemory() {
+// keepInMemory has servers of PostgreSQL have their data in memory, if there is room for some. A test ends
+// a server's process, never the machine, so what the server wrote is there in either case; to make and
+// remove the thousands of files of a database on a disk takes longer than most tests. Other servers have
+// few files, and MariaDB writes in another way where it sees that its disk is memory. The long tests,
+// the torture and the moves have all servers on the disk.
+func keepInMemory() {
 	const room = 4 << 30
-	if free(memoryDir) > room {
+	if !Long() && free(memoryDir) >= room {
 		place = memoryDir
 	}
 }
 
 // MakeDir makes a temporary directory for a test run, or for a program that does what
 // one does. Whoever made it removes it; where that was killed, the next run does.
-func MakeDir(name string) (dir string, err error) {
+func MakeDir(name string) (dir string, err error) { return makeDir("", name) }
+
+func makeDir(place, name string) (dir string, err error) {
 	reapOnce()
 	test, err := self()
 	if err != nil {

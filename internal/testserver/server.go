@@ -99,8 +99,12 @@ func create(tb testing.TB, k *kind, p plan) *Server {
 // makeDir makes the directories. The server's account must reach its own, so the
 // one above it is open to all.
 func (s *Server) makeDir() error {
+	in := ""
+	if s.kind.inMemory {
+		in = place
+	}
 	var err error
-	if s.dir, err = MakeDir(s.kind.name); err != nil {
+	if s.dir, err = makeDir(in, s.kind.name); err != nil {
 		return err
 	}
 	if err := os.Chmod(s.dir, 0o755); err != nil {

@@ -19,7 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testserver.InMemory()
 	testserver.Main(m)
 }
 

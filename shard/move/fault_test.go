@@ -198,7 +198,7 @@ func TestSeized(t *testing.T) {
 		mover := dial(t, a.Server.Config.ConnString())
 		mustExec(t, mover, "BEGIN; SELECT firn.lock_tables(shard, term, attempt) FROM firn.shard WHERE shard = 1")
 		for _, sql := range []string{
-			"INSERT INTO insta1.users (name) VALUES ('x')", "UPDATE insta1.events SET day = day", "TRUNCATE insta1.events_2",
+			"INSERT INTO insta1.users (name) VALUES ('x')", "UPDATE insta1.events SET day = day", "TRUNCATE insta1.events_1",
 			"ALTER TABLE insta1.events_1 ADD CHECK (day > 0) NOT VALID", "CREATE INDEX ON insta1.users (name)", "SELECT nextval('insta1.users_number_seq')",
 			"SELECT firn.begin_move(shard, term + 1, 'late', batch, 'b', false) FROM firn.shard JOIN firn.move USING (shard) WHERE shard = 1",
 		} {

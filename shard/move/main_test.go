@@ -15,6 +15,5 @@ func TestMain(m *testing.M) {
 	if run := child[os.Getenv("FIRN_MOVE_CHILD")]; run != nil {
 		os.Exit(run())
 	}
-	testserver.InMemory()
 	testserver.Main(m)
 }

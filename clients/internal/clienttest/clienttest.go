@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/firn-id/firn/internal/testserver"
 )
 
 // Main is for TestMain of a package that uses [Serve], [Go] or [Storm]: their processes are the program of the test
@@ -31,11 +33,7 @@ func Main(m *testing.M) {
 	case "runs":
 		os.Exit(runs(os.Args[1:]))
 	}
-	code := m.Run()
-	if shared.dir != "" {
-		os.RemoveAll(shared.dir)
-	}
-	os.Exit(code)
+	testserver.Main(m, func() error { return os.RemoveAll(shared.dir) })
 }
 
 var shared struct {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 
 	"github.com/firn-id/firn/internal/testserver"
 )
@@ -16,8 +17,10 @@ const usage = `usage:
   servers install          install the servers that are missing, if that may be done
   servers postgres         fetch PostgreSQL 14 to 18, which FIRN_TEST_POSTGRES=15-18 has tests
                            talk to
-  servers run COMMAND...   the same, then run the tests; the last lines say how
-                           many were skipped for want of which server
+  servers run [-at-once N] COMMAND...
+                           the same as install, then run the tests, N test binaries at
+                           once; the last lines say how many tests were skipped for want
+                           of which server
   servers clean            remove what test runs left behind
 `
 
@@ -59,6 +62,19 @@ func install() error {
 }
 
 func run(args []string) (code int, err error) {
+	var env []string
+	if len(args) > 2 && args[0] == "-at-once" {
+		most, err := strconv.ParseUint(args[1], 10, 8)
+		if err != nil || most == 0 {
+			return 0, fmt.Errorf("-at-once %s: a number from 1 to 255 is needed", args[1])
+		}
+		slots, remove, err := testserver.Slots(int(most))
+		if err != nil {
+			return 0, err
+		}
+		defer remove()
+		env, args = append(env, slots), args[2:]
+	}
 	if err := install(); err != nil {
 		return 0, err
 	}
@@ -71,7 +87,7 @@ func run(args []string) (code int, err error) {
 	// The tests get an interrupt too, and it is for them to end.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), "FIRN_TEST_SKIPS="+skips.Name())
+	cmd.Env = append(append(os.Environ(), env...), "FIRN_TEST_SKIPS="+skips.Name())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

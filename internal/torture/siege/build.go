@@ -174,11 +174,7 @@ var DetectRaces bool
 var builtIn string // is removed at the end
 
 // RemovePrograms removes the programs that were built. Nothing can be started after it.
-func RemovePrograms() {
-	if builtIn != "" {
-		os.RemoveAll(builtIn)
-	}
-}
+func RemovePrograms() error { return os.RemoveAll(builtIn) }
 
 // program returns the path of a program.
 func program(t testing.TB, name string) string {

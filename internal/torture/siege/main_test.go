@@ -25,10 +25,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -ldflags=-w")); err != nil {
 		panic(err)
 	}
-	testserver.Foreground()
-	code := m.Run()
-	RemovePrograms()
-	os.Exit(code)
+	testserver.Main(m, RemovePrograms)
 }
 
 // check ends all processes and looks at every id that was issued.
