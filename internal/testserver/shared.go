@@ -23,10 +23,12 @@ func Main(m *testing.M, checks ...func() error) { os.Exit(Run(m, checks...)) }
 // Run is Main for a binary whose tests somebody else begins and ends.
 func Run(m interface{ Run() int }, checks ...func() error) (code int) {
 	Foreground()
-	if err := takeSlot(); err != nil {
+	leave, err := takeSlot()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	defer leave()
 	keepInMemory()
 	shared.main = true
 	shared.servers = map[uintptr]*sharedTB{}

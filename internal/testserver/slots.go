@@ -26,32 +26,24 @@ func Slots(most int) (variable string, remove func() error, err error) {
 	return envSlots + "=" + dir, func() error { return os.RemoveAll(dir) }, nil
 }
 
-// leaveSlot would give the slot back: it is a variable so that its file stays open to the end of the process.
-var leaveSlot func()
-
-// takeSlot waits until a slot is free, and has it to the end of the process. What the process starts
-// needs none.
-func takeSlot() error {
+// takeSlot waits until a slot is free, and returns what gives it back. What the process starts needs none.
+// The slot is also free once nothing refers to what is returned.
+func takeSlot() (leave func(), err error) {
 	dir := os.Getenv(envSlots)
 	if dir == "" {
-		return nil
+		return func() {}, nil
 	}
 	if err := os.Unsetenv(envSlots); err != nil {
-		return err
+		return nil, err
 	}
 	for ; ; time.Sleep(50 * time.Millisecond) {
 		slots, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(slots) == 0 {
-			return fmt.Errorf("testserver: %s=%s has no slots: %w", envSlots, dir, err)
+			return nil, fmt.Errorf("testserver: %s=%s has no slots: %w", envSlots, dir, err)
 		}
 		for _, s := range slots {
-			leave, ok, err := tryLock(s)
-			if err != nil {
-				return err
-			}
-			if ok {
-				leaveSlot = leave
-				return nil
+			if leave, ok, err := tryLock(s); err != nil || ok {
+				return leave, err
 			}
 		}
 	}
