@@ -245,7 +245,8 @@ func holdMishap(t *testing.T, f *foreign, mishap *mishap) {
 	next := startHold(t, store, flags, f.rate(5000, 1000)...)
 
 	mishap.happens(t, store, first, e)
-	if code := first.code(t); code != mishap.code {
+	// A program that is told to stop may not come to its end within the grace on a busy machine; then it is killed.
+	if code := first.code(t); code != mishap.code && (mishap.code != exitStopped || code != 137) {
 		t.Errorf("exit code %d, want %d", code, mishap.code)
 	}
 	await(t, "the end of the program", func() bool { return gone(e.PID) })

@@ -84,7 +84,11 @@ series: { photo: { kind: flake }, orders: { kind: sequence } }
 	defer load.Wait()
 	defer stop()
 	c := s.redis("")
-	load.Go(func() { drawUntil(ctx, t, c, "photo", new(ids), func(error) { time.Sleep(10 * time.Millisecond) }) })
+	load.Go(func() {
+		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			c.Incr(ctx, "photo")
+		}
+	})
 	few, enough := context.WithCancel(ctx)
 	defer enough()
 	load.Go(func() {

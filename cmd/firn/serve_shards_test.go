@@ -87,7 +87,7 @@ func consoleOf(t *testing.T, flags ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(console.Handler(srv, &console.Options{Shards: daemon.WatchShards(func() []topology.Server { return servers }), Every: 300 * time.Millisecond}))
+	s := httptest.NewServer(console.Handler(srv, &console.Options{Shards: daemon.WatchShards(func() []topology.Server { return servers }), Every: time.Second}))
 	t.Cleanup(s.Close)
 	return s.URL + "/"
 }
