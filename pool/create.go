@@ -93,8 +93,18 @@ func createOnce(ctx context.Context, s store.Store, name string, o *Options, car
 	if err != nil {
 		return Info{}, err
 	}
-	if len(remains) > 0 && !careful {
-		return Info{}, &RemainsError{Pool: name, Workers: len(remains)}
+	if len(remains) > 0 {
+		// They may be of a pool that somebody else has created since.
+		again, err := get(ctx, s, name)
+		if err != nil {
+			return Info{}, err
+		}
+		if again.Created() {
+			return o.meet(again, careful)
+		}
+		if !careful {
+			return Info{}, &RemainsError{Pool: name, Workers: len(remains)}
+		}
 	}
 	p.plan(o)
 	if _, err := p.alone(ctx, s); err != nil { // a refusal that writes nothing

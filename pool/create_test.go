@@ -118,6 +118,63 @@ func TestRemains(t *testing.T) {
 	}
 }
 
+// A joined has a pool be created, and a worker of it taken, before the first list of workers.
+type joined struct {
+	remote
+	join func()
+}
+
+func (s *joined) List(ctx context.Context, prefix string) ([]store.Record, error) {
+	if join := s.join; join != nil && prefix == term.KeyPool("web")+"/" {
+		s.join = nil
+		join()
+	}
+	return s.remote.List(ctx, prefix)
+}
+
+// TestCreatedMeanwhile: the workers of a pool that somebody else creates at the same time are not those of
+// one that was lost, and the store is not taken for one that has lost counters.
+func TestCreatedMeanwhile(t *testing.T) {
+	for name, create := range map[string]func(store.Store) error{
+		"create": func(s store.Store) error {
+			_, err := pool.Create(t.Context(), s, "web", nil)
+			if errors.As(err, new(*pool.ExistsError)) {
+				return nil
+			}
+			return fmt.Errorf("no ExistsError: %w", err)
+		},
+		"ensure": func(s store.Store) error {
+			info, err := pool.Ensure(t.Context(), s, "web", nil)
+			if err == nil && (info.Created || !info.StartsAt.IsZero()) {
+				err = fmt.Errorf("%+v", info)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := remote{memory.New(), "here"}
+			err := create(&joined{s, func() {
+				if _, err := pool.Create(t.Context(), s, "web", nil); err != nil {
+					t.Fatal(err)
+				}
+				l, err := lease.Open(t.Context(), s, &lease.Options{Pool: "web"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { l.Close() })
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+			before, err := s.List(t.Context(), "")
+			if err != nil || len(before) != 2 {
+				t.Errorf("%d records, want the pool and a worker; %v", len(before), err)
+			}
+		})
+	}
+}
+
+
 // A pool that is created after its store was recovered starts above the store's floor.
 func TestCreateAfterRecover(t *testing.T) {
 	s := memory.New()

@@ -53,5 +53,8 @@ func Learn(ctx context.Context, s store.Store, l *config.Leasing, err error) err
 	if lost != nil || len(remains) == 0 {
 		return Elsewhere(ctx, s, beside.Crowded(ctx, s, err, &l.Options))
 	}
+	if _, failed := pool.Show(ctx, s, l.Pool); failed == nil {
+		return err // somebody has created it since, and the workers are its own
+	}
 	return &LostPoolError{missing, len(remains), beside.LeftTo(ctx, s, l.Pool, l.Options.Layout)}
 }
