@@ -18,9 +18,7 @@ import (
 	"github.com/firn-id/firn/shard/install"
 )
 
-func TestMain(m *testing.M) {
-	testserver.Main(m)
-}
+func TestMain(m *testing.M) { testserver.Main(m) }
 
 // A rule of the functions in SQL: what a call says, or leaves, in a transaction that is rolled back.
 type rule struct {
