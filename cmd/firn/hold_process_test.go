@@ -460,7 +460,7 @@ func TestGraceOfAMarkedPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default().String(), Workers: "0-7", Outage: 1500, Limit: 300_000, Lossy: "somebody saw that"}
+	p := term.Pool{V: 1, ID: "founded", Layout: firn.Default().String(), Workers: "0-7", Outage: 4000, Limit: 300_000, Lossy: "somebody saw that"}
 	if _, err := s.Put(t.Context(), term.KeyPool("default"), p.Encode(), store.Condition{}); err != nil {
 		t.Fatal(err)
 	}
