@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/firn-id/firn/internal/testserver"
 	"github.com/firn-id/firn/shard/topology"
 )
 
@@ -105,12 +106,17 @@ func (r *tape) replay(t *testing.T, sites ...*site) (refused int) {
 // rowsOf are what servers say of a shard, without the words of movers.
 func ownership(t *testing.T, sites ...*site) string {
 	t.Helper()
+	of := ""
+	if !testserver.Long() {
+		// A known fault: a message of a cutover that comes again in a session of its own fills the publication of the
+		// server that has let the shard go. The long form fails on it.
+		of = " WHERE EXISTS (SELECT FROM firn.shard WHERE shard = 1 AND state = 'open')"
+	}
 	var all []string
 	for _, s := range sites {
 		all = append(all, s.Name+" "+s.one(t, `SELECT format('%s %s %s %s', s.state, s.term, s.attempt, s.moved_to) FROM firn.shard AS s WHERE shard = 1`)+
 			" "+s.one(t, "SELECT count(*)::text FROM pg_subscription WHERE subenabled AND subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())")+
-			// A late firn.lock_tables fills the publication of a server that has let the shard go. No slot reads it then.
-			" "+s.one(t, "SELECT count(*)::text FROM pg_publication_rel WHERE EXISTS (SELECT FROM firn.shard WHERE shard = 1 AND state = 'open')"))
+			" "+s.one(t, "SELECT count(*)::text FROM pg_publication_rel"+of))
 	}
 	return strings.Join(all, "; ")
 }
