@@ -174,7 +174,6 @@ func TestCreatedMeanwhile(t *testing.T) {
 	}
 }
 
-
 // A pool that is created after its store was recovered starts above the store's floor.
 func TestCreateAfterRecover(t *testing.T) {
 	s := memory.New()
