@@ -1381,8 +1381,10 @@ BEGIN
 	END IF;
 	IF s.state = 'moved' THEN
 		PERFORM firn.check_followed(s), firn.check_schema(s);
-		-- What firn.take does too, before programs wait. Nothing is sent before this transaction has opened the shard.
-		PERFORM firn.add_to_publication(s.schema, firn.publication_of(m)) FROM firn.move AS m WHERE m.shard = s.shard;
+		-- What firn.take does too, before programs wait. Nothing is sent before this transaction has opened the shard. Where the
+		-- shard was given to the other server, what comes from there is not sent again: this call came late.
+		PERFORM firn.add_to_publication(s.schema, firn.publication_of(m)) FROM firn.move AS m CROSS JOIN firn.server AS v
+		WHERE m.shard = s.shard AND coalesce(firn.given_to(s), v.name) = v.name;
 	END IF;
 	IF s.state = 'open' THEN
 		FOR q IN SELECT x.sequence FROM firn.sequences(s.schema) AS x LOOP
