@@ -18,7 +18,7 @@ import (
 	"github.com/firn-id/firn/shard/topology"
 )
 
-// This file does what an operator does once: "firn shard init --count 16 --yes ..." and
+// This file does what an operator does once: "firn shard init --count 8 --yes ..." and
 // "firn shard apply migrations".
 
 //go:embed migrations/*.sql

@@ -1,4 +1,4 @@
-// Command photos is a small photo-sharing service on 16 shards of 2 PostgreSQL servers. It
+// Command photos is a small photo-sharing service on 8 shards of 2 PostgreSQL servers. It
 // takes the addresses of two databases, which it fills and leaves so:
 //
 //	createdb photos_a; createdb photos_b; createdb photos_c
@@ -47,7 +47,7 @@ func main() {
 // one's server; nil: that chapter is left out.
 func run(ctx context.Context, out io.Writer, addresses []string, restart func()) error {
 	urls := map[string]string{"a": addresses[0], "b": addresses[1]}
-	if err := makeShards(ctx, out, urls, 16); err != nil {
+	if err := makeShards(ctx, out, urls, 8); err != nil {
 		return err
 	}
 	cluster, closePools, err := connect(ctx, urls)
@@ -185,6 +185,7 @@ func (p *Photos) share(ctx context.Context, user firn.ID) (s sharing) {
 			s.again++ // it was certainly not committed
 		}
 		s.longest = max(s.longest, time.Since(begun))
+		time.Sleep(10 * time.Millisecond)
 	}
 	return s
 }

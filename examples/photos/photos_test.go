@@ -18,7 +18,8 @@ func TestStory(t *testing.T) {
 	servers := make([]*testserver.Server, 3)
 	urls := make([]string, 3)
 	for i := range servers {
-		servers[i] = testserver.Postgres(t, "wal_level=logical") // else no shard moves
+		// Else no shard moves, and a subscription may begin only seconds after another one.
+		servers[i] = testserver.Postgres(t, "wal_level=logical", "wal_retrieve_retry_interval=100ms")
 		urls[i] = servers[i].URL()
 	}
 	restart := func() {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,6 +52,7 @@ func startPostgres(tb testing.TB, major string, env, settings []string) *Server 
 		},
 		url:      postgresURL,
 		ready:    postgresReady,
+		starts:   postgresStarts,
 		programs: p,
 	})
 }
@@ -109,6 +111,21 @@ func (p *postgres) newSystem(s *Server, data string) error {
 		return s.run(p.argv("pg_resetwal", "-f", "-D", data)...)
 	}
 	return errors.New("testserver: pg_control has no checksum where PostgreSQL writes one")
+}
+
+// postgresStarts reads how far the server is, as it notes in a file of its data directory: the first
+// line is its process, and the eighth is "ready", or "standby", once it takes connections.
+func postgresStarts(s *Server) bool {
+	b, err := os.ReadFile(filepath.Join(s.home, "data", "postmaster.pid"))
+	if err != nil {
+		return true
+	}
+	lines := strings.Split(string(b), "\n")
+	if len(lines) < 8 || lines[0] != strconv.Itoa(s.process.PID) { // that of an earlier one
+		return true
+	}
+	state := strings.TrimSpace(lines[7])
+	return state != "ready" && state != "standby"
 }
 
 // postgresReady logs in as the user t and waits to be asked for a query. It is
@@ -198,6 +215,7 @@ func startBackup(tb testing.TB, of *Server, addr string, options, settings []str
 		command:  func(s *Server) []string { return p.command(s, settings) },
 		url:      postgresURL,
 		ready:    postgresReady,
+		starts:   postgresStarts,
 		programs: p,
 	})
 }

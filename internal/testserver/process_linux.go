@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -8,15 +9,21 @@ import (
 	"syscall"
 )
 
-// processes lists what runs on this machine.
-func processes() ([]running, error) {
-	paths, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return nil, err
+// processes lists what runs on this machine; where pids are given, those of them that do.
+func processes(pids ...int) ([]running, error) {
+	if pids == nil {
+		paths, err := filepath.Glob("/proc/[0-9]*/stat")
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			pids = append(pids, pid)
+		}
 	}
-	list := make([]running, 0, len(paths))
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
+	list := make([]running, 0, len(pids))
+	for _, pid := range pids {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue // it has ended
 		}
@@ -30,7 +37,6 @@ func processes() ([]running, error) {
 		if len(f) < 20 || f[0] == "Z" {
 			continue
 		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		parent, _ := strconv.Atoi(f[1])
 		list = append(list, running{identity{pid, f[19]}, parent, f[0] == "T"})
 	}

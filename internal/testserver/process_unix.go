@@ -28,7 +28,7 @@ type running struct {
 
 // identify returns the identity of a process that runs.
 func identify(pid int) (identity, error) {
-	list, err := processes()
+	list, err := processes(pid)
 	if err != nil {
 		return identity{}, err
 	}
@@ -61,7 +61,11 @@ func family(root identity) []running {
 
 // alive reports which of ids run; where that is not known, all.
 func alive(ids []identity) []identity {
-	list, err := processes()
+	pids := make([]int, len(ids))
+	for i, id := range ids {
+		pids[i] = id.PID
+	}
+	list, err := processes(pids...)
 	if err != nil {
 		return ids
 	}
@@ -91,9 +95,9 @@ func killFamily(root identity) {
 // familyOfStopped stops root, and returns it and all below it.
 func familyOfStopped(root identity) []running {
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
-		all := family(root)
-		i := slices.IndexFunc(all, func(r running) bool { return r.identity == root })
-		if i < 0 || all[i].stopped || time.Now().After(deadline) {
+		list, _ := processes(root.PID)
+		i := slices.IndexFunc(list, func(r running) bool { return r.identity == root })
+		if i < 0 || list[i].stopped || time.Now().After(deadline) {
 			return family(root) // once more: what it started before it stopped
 		}
 		syscall.Kill(root.PID, syscall.SIGSTOP)

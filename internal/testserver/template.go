@@ -147,6 +147,7 @@ func copyFile(from, to string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	// Without ReadFrom of the file, which has the kernel copy: that takes twice as long for files as small as these.
+	_, err = io.Copy(struct{ io.Writer }{out}, struct{ io.Reader }{in})
 	return errors.Join(err, out.Close())
 }
