@@ -78,7 +78,7 @@ PARTS     ?= $(ALL_PARTS)
 SERVERS := go run ./internal/testserver/servers
 
 SELF   := $(MAKE) # not by its own name in a recipe, else make -n runs it
-GOTEST  = go test -p $(AT_ONCE) -timeout 45m
+GOTEST  = go test -p $(AT_ONCE) -timeout 75m
 
 # How make test RACE=1 runs each test: also one that passed before, since its servers are not part of what go test
 # remembers. Without vet: make lint has run all of it.

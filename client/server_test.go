@@ -253,7 +253,7 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 	// A certificate that nobody vouches for.
-	_, err = client.Open(t.Context(), url, "photo", nil)
+	_, err = client.Open(t.Context(), url, "photo", &client.Options{Wait: time.Minute})
 	if err == nil || firn.Retryable(err) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
@@ -273,7 +273,7 @@ func TestTLS(t *testing.T) {
 	}
 	// A server that does not speak TLS.
 	plain := serve(t, newServer(t, nil, flakes(t, memory.New())))
-	if _, err = client.Open(t.Context(), "rediss://"+plain, "photo", nil); err == nil || firn.Retryable(err) {
+	if _, err = client.Open(t.Context(), "rediss://"+plain, "photo", &client.Options{Wait: time.Minute}); err == nil || firn.Retryable(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -170,7 +170,7 @@ func (p php) lanes(t *testing.T) {
 
 // Short processes, one after the other, use one worker. Their ids increase from process to process.
 func (p php) short(t *testing.T) {
-	n := 40
+	n := 10
 	if testserver.Long() {
 		n = 10_000
 	}

@@ -126,9 +126,9 @@ var searches = []model.Search{
 	{Model: "page", Define: "MUT_BOOT", Finds: "repeat"},
 }
 
-// TestModels runs the short searches of the protocols as they are, and of each model the first
-// without a rule, so that it is seen that a search finds something. make full runs all short
-// ones, and FIRN_MODELS=long all that there are.
+// TestModels runs two searches of each model: the first one of the protocol as it is, and the first one
+// without a rule, so that it is seen that a search finds something. FIRN_LONG=1 runs all short ones, and
+// FIRN_MODELS=long all that there are.
 func TestModels(t *testing.T) {
 	spin, cc, quick := testserver.Spin(t)
 	long := os.Getenv("FIRN_MODELS") == "long"
@@ -136,10 +136,15 @@ func TestModels(t *testing.T) {
 	if long {
 		checker.Memory = 6000
 	}
-	broken := map[string]bool{} // models of which a search without a rule runs
+	type kind struct {
+		model string
+		finds bool
+	}
+	ran := map[kind]bool{}
 	for _, s := range searches {
-		first := s.Finds == "" || !broken[s.Model]
-		broken[s.Model] = broken[s.Model] || s.Finds != ""
+		k := kind{s.Model, s.Finds != ""}
+		first := !ran[k]
+		ran[k] = true
 		name := s.Model + " " + s.Name
 		if s.Finds != "" {
 			name = s.Model + " " + s.Define

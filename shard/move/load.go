@@ -131,7 +131,8 @@ func plain(dump string) string {
 // the source or a newer one.
 var ErrNoDump = errors.New("pg_dump is not here in the version of the source, or newer")
 
-// places are where pg_dump is, besides in the path, in as many versions as are installed.
+// places are where pg_dump is, besides in the path, in as many versions as are installed. Of Debian's, the
+// path has a program that chooses one of them.
 var places = []string{"/usr/lib/postgresql/*/bin/pg_dump", "/usr/pgsql-*/bin/pg_dump", "/opt/homebrew/opt/postgresql@*/bin/pg_dump"}
 
 // dumper finds the oldest pg_dump that is not older than the server: what a newer one
@@ -146,9 +147,14 @@ func dumper(ctx context.Context, e *end) (string, error) {
 	}
 	var candidates []string
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		if found, err := exec.LookPath(filepath.Join(dir, "pg_dump")); err == nil {
-			candidates = append(candidates, found)
+		found, err := exec.LookPath(filepath.Join(dir, "pg_dump"))
+		if err != nil {
+			continue
 		}
+		if real, err := filepath.EvalSymlinks(found); err == nil && filepath.Base(real) == "pg_wrapper" {
+			continue
+		}
+		candidates = append(candidates, found)
 	}
 	for _, place := range places {
 		found, err := filepath.Glob(place)
