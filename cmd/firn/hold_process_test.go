@@ -432,10 +432,11 @@ func TestHoldStalledReader(t *testing.T) {
 	if _, err := w.Write(full); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("the pipe is not full: %v", err)
 	}
-	h := startHoldWith(t, store, hurried, w, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 0.1; done")
+	h := startHoldWith(t, store, unhurried, w, "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 0.1; done")
 	pid := h.pids(t, 1)[0]
-	if err := command(t, store, "worker", "release", "0", "--yes").Run(); err != nil {
-		t.Fatal(err)
+	release := command(t, store, "worker", "release", "0", "--yes")
+	if err := release.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, release.said())
 	}
 	await(t, "the end of the program", func() bool { return gone(pid) })
 	w.Close()
