@@ -185,7 +185,7 @@ func (p *Photos) share(ctx context.Context, user firn.ID) (s sharing) {
 			s.again++ // it was certainly not committed
 		}
 		s.longest = max(s.longest, time.Since(begun))
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // a person takes longer, and moves need the processor too
 	}
 	return s
 }

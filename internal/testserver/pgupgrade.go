@@ -45,7 +45,7 @@ func PostgresUpgraded(tb testing.TB, from *Server, settings ...string) *Server {
 		command:  func(s *Server) []string { return p.command(s, settings) },
 		url:      postgresURL,
 		ready:    postgresReady,
-		starts:   postgresStarts,
+		starting: postgresStarting,
 		programs: p,
 	})
 }

@@ -52,7 +52,7 @@ func startPostgres(tb testing.TB, major string, env, settings []string) *Server 
 		},
 		url:      postgresURL,
 		ready:    postgresReady,
-		starts:   postgresStarts,
+		starting: postgresStarting,
 		programs: p,
 	})
 }
@@ -113,9 +113,9 @@ func (p *postgres) newSystem(s *Server, data string) error {
 	return errors.New("testserver: pg_control has no checksum where PostgreSQL writes one")
 }
 
-// postgresStarts reads how far the server is, as it notes in a file of its data directory: the first
+// postgresStarting reads how far the server is, which it notes in a file of its data directory: the first
 // line is its process, and the eighth is "ready", or "standby", once it takes connections.
-func postgresStarts(s *Server) bool {
+func postgresStarting(s *Server) bool {
 	b, err := os.ReadFile(filepath.Join(s.home, "data", "postmaster.pid"))
 	if err != nil {
 		return true
@@ -215,7 +215,7 @@ func startBackup(tb testing.TB, of *Server, addr string, options, settings []str
 		command:  func(s *Server) []string { return p.command(s, settings) },
 		url:      postgresURL,
 		ready:    postgresReady,
-		starts:   postgresStarts,
+		starting: postgresStarting,
 		programs: p,
 	})
 }

@@ -35,7 +35,8 @@ type plan struct {
 	command func(s *Server) []string // called before each start
 	url     func(addr string) string // as store/open reads it
 	ready   func(addr string) error  // nil once it serves
-	starts  func(s *Server) bool     // whether it is known to start still: to ask such a server costs it a process; nil: no
+	// starting is whether the server has noted that it does not serve yet: it spends a process on each answer. nil: it notes nothing.
+	starting func(s *Server) bool
 
 	programs *postgres // of PostgreSQL
 }
@@ -168,8 +169,8 @@ func (s *Server) choosePorts() error {
 }
 
 var (
-	errTaken  = errors.New("testserver: the port is taken")
-	errStarts = errors.New("it says that it starts")
+	errTaken    = errors.New("testserver: the port is taken")
+	errStarting = errors.New("it has noted that it does not serve yet")
 
 	taken = regexp.MustCompile(`(?i)address already in use|address in use`)
 	// A postmaster that was killed is waited for by its last children.
@@ -214,8 +215,8 @@ func (s *Server) spawn() error {
 
 func (s *Server) waitReady(deadline time.Time) error {
 	for {
-		err := errStarts
-		if s.plan.starts == nil || !s.plan.starts(s) {
+		err := errStarting
+		if s.plan.starting == nil || !s.plan.starting(s) {
 			err = s.plan.ready(s.addr)
 		}
 		if err == nil {

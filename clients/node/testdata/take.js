@@ -77,7 +77,7 @@ async function runs() {
 
 // loop waits for an id of a page that has none, and prints how long the event loop was blocked at most.
 async function loop() {
-  const ids = open(path, { wait: 2000 });
+  const ids = open(path, { wait: 5000 });
   let worst = 0, last = performance.now();
   const timer = setInterval(() => {
     worst = Math.max(worst, performance.now() - last);
